@@ -1,0 +1,106 @@
+"""What can go wrong with the work, in the caller's words.
+
+HitsError
+├── NotFound                 nothing by that name
+├── InvalidInput             a value that can't be used; says which and why
+│   ├── InvalidAnswer        a worker's answer that the task's rules refuse
+│   └── InvalidContexts      a contexts file with broken lines; carries the findings
+├── Refused                  the request is understood and may not be done
+│   ├── NoTriesLeft
+│   ├── NotYetSubmittable
+│   ├── AlreadySubmitted
+│   ├── OwnExample
+│   ├── AlreadyVoted
+│   └── WrongWorker
+└── MTurkError               the marketplace said no or can't be reached (hits.mturk.errors)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class HitsError(Exception):
+    """Base of the errors of this package; its text is fit to be shown to people."""
+
+
+class NotFound(HitsError):
+    """Nothing by that name."""
+
+
+class InvalidInput(HitsError):
+    """A value that can't be used."""
+
+
+class InvalidAnswer(InvalidInput):
+    """A worker's answer that the task's rules refuse; ``field`` names the input."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing wrong with one line of an input file."""
+
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}"
+
+
+class InvalidContexts(InvalidInput):
+    """A contexts file that can't be used; ``findings`` lists every broken line, not only the first."""
+
+    def __init__(self, path: str, findings: Sequence[Finding]) -> None:
+        shown = "\n".join(f"  {finding}" for finding in findings[:20])
+        more = f"\n  and {len(findings) - 20} more" if len(findings) > 20 else ""
+        super().__init__(f"{path} can't be used, nothing was launched:\n{shown}{more}\nMend these lines and run it again.")
+        self.path = path
+        self.findings = tuple(findings)
+
+
+class Refused(HitsError):
+    """The request is understood and may not be done."""
+
+
+class NoTriesLeft(Refused):
+    """All tries of the assignment are used."""
+
+    def __init__(self, tries: int) -> None:
+        super().__init__(f"All {tries} tries are used. Nothing more was sent to the model. You can submit now and are paid.")
+
+
+class NotYetSubmittable(Refused):
+    """There is nothing to submit yet."""
+
+
+class AlreadySubmitted(Refused):
+    """The assignment was saved or submitted and can't change any more."""
+
+    def __init__(self) -> None:
+        super().__init__("This assignment is already submitted. Nothing was changed.")
+
+
+class OwnExample(Refused):
+    """A validator met an own statement."""
+
+    def __init__(self) -> None:
+        super().__init__("This statement is your own, so you can't check it. Nothing was stored.")
+
+
+class AlreadyVoted(Refused):
+    """A validator judged the same statement before."""
+
+    def __init__(self) -> None:
+        super().__init__("You have already judged this statement. Your first judgement stands.")
+
+
+class WrongWorker(Refused):
+    """The assignment belongs to another worker."""
+
+    def __init__(self) -> None:
+        super().__init__("This assignment belongs to somebody else. Open the HIT from your own list on the marketplace.")
