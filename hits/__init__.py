@@ -1,1 +1,1 @@
-"""The work: rounds, contexts, HITs, assignments, attempts, examples and votes. The floor every other package stands on."""
+"""The work: rounds, contexts, HITs, assignments, attempts, examples, votes. The floor that all else stands on."""

@@ -58,7 +58,9 @@ class InvalidContexts(InvalidInput):
     def __init__(self, path: str, findings: Sequence[Finding]) -> None:
         shown = "\n".join(f"  {finding}" for finding in findings[:20])
         more = f"\n  and {len(findings) - 20} more" if len(findings) > 20 else ""
-        super().__init__(f"{path} can't be used, nothing was launched:\n{shown}{more}\nMend these lines and run it again.")
+        super().__init__(
+            f"{path} can't be used, nothing was launched:\n{shown}{more}\nMend these lines and run it again."
+        )
         self.path = path
         self.findings = tuple(findings)
 
@@ -71,7 +73,9 @@ class NoTriesLeft(Refused):
     """All tries of the assignment are used."""
 
     def __init__(self, tries: int) -> None:
-        super().__init__(f"All {tries} tries are used. Nothing more was sent to the model. You can submit now and are paid.")
+        super().__init__(
+            f"All {tries} tries are used. Nothing more was sent to the model. You can submit now and are paid."
+        )
 
 
 class NotYetSubmittable(Refused):
@@ -103,4 +107,6 @@ class WrongWorker(Refused):
     """The assignment belongs to another worker."""
 
     def __init__(self) -> None:
-        super().__init__("This assignment belongs to somebody else. Open the HIT from your own list on the marketplace.")
+        super().__init__(
+            "This assignment belongs to somebody else. Open the HIT from your own list on the marketplace."
+        )

@@ -1,0 +1,15 @@
+"""The Flask extensions, created once and bound to an application by its factory."""
+
+from __future__ import annotations
+
+from flask_login import LoginManager
+from flask_migrate import Migrate
+from flask_sqlalchemy import SQLAlchemy
+from flask_wtf.csrf import CSRFProtect
+
+from hits.db import Base
+
+db = SQLAlchemy(metadata=Base.metadata)
+migrate = Migrate(directory="app/migrations", render_as_batch=True)
+login_manager = LoginManager()
+csrf = CSRFProtect()

@@ -1,0 +1,59 @@
+"""Settings of the dynahit service, read from DYNAHIT_* variables and the instance's settings file."""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def instance_folder() -> Path:
+    """Return where this instance keeps its databases, settings and logs: DYNAHIT_HOME, else ``.dynahit`` here."""
+    return Path(os.environ.get("DYNAHIT_HOME", ".dynahit")).absolute()
+
+
+class Settings(BaseSettings):
+    """Every setting of the service. Secrets have no default: a missing one stops the start with its name."""
+
+    model_config = SettingsConfigDict(env_prefix="DYNAHIT_", extra="ignore")
+
+    database_url: str = Field(description="SQLAlchemy address of dynahit's own database.")
+    secret_key: SecretStr = Field(description="Signs worker tokens and staff sessions.")
+    pseudonym_key: SecretStr = Field(description="Keys the pseudonyms of workers; changing it changes every pseudonym.")
+    frame_secret: SecretStr | None = Field(
+        default=None, description="Shared with the marketplace; verifies the signature of a frame's address."
+    )
+    service_url: str = Field(default="http://localhost:8001", description="Public address of this service.")
+    marketplace_endpoint: str = Field(default="http://127.0.0.1:8000", description="Address of the Requester API.")
+    worker_site_url: str = Field(
+        default="http://127.0.0.1:8000",
+        description="Origin of the worker site: may frame HIT pages, and is where assignments are submitted.",
+    )
+    aws_access_key_id: SecretStr = Field(description="Access key of the requester account on the marketplace.")
+    aws_secret_access_key: SecretStr = Field(description="Its secret.")
+    requester_name: str = Field(default="dynahit", description="Who asks, as shown to workers.")
+    contact: str = Field(default="the requester, through the marketplace", description="Whom workers can reach.")
+    model: str = Field(
+        default="embedded:sentiment",
+        description="Target model: embedded:TASK, a local directory, or hub:NAME@REVISION.",
+    )
+    base_weights: Path | None = Field(default=None, description="Folder of all-MiniLM-L6-v2; found by itself if unset.")
+    predict_seconds: float = Field(default=5.0, description="A model that takes longer counts as not available.")
+    explain_seconds: float = Field(default=20.0, description="The same for an explanation.")
+    validation_reward: Decimal = Field(default=Decimal("0.25"), description="Pay for one validation HIT.")
+    validation_items: int = Field(default=10, ge=1, le=50, description="Most statements in one validation HIT.")
+    validation_wait_seconds: int = Field(
+        default=60, ge=0, description="A smaller validation HIT is opened when a statement has waited this long."
+    )
+    validator_qualification: str = Field(
+        default="dynahit validator", description="Name of the qualification that validators hold."
+    )
+    jobs_interval_seconds: float = Field(default=5.0, gt=0, description="Pause between two passes of `jobs run`.")
+
+
+def load_settings() -> Settings:
+    """Return the settings of this instance; the environment wins over ``settings.env`` in the instance folder."""
+    return Settings(_env_file=instance_folder() / "settings.env")  # type: ignore[call-arg]  # secrets come from outside

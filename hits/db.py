@@ -1,0 +1,111 @@
+"""The declarative base, the column types and the engine settings that every table of dynahit shares."""
+
+from __future__ import annotations
+
+import enum
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import DateTime, Dialect, Engine, Enum, Integer, MetaData, create_engine, event
+from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.types import TypeDecorator
+
+from hits.money import from_cents, to_cents
+
+
+class Base(DeclarativeBase):
+    """Base of all tables; names every constraint so that migrations can address it on both databases."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_N_label)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class UsdCents(TypeDecorator[Decimal]):
+    """Decimal dollars in Python, whole cents in the database. Refuses a fraction of a cent (MoneyError)."""
+
+    impl = Integer
+    cache_ok = True
+
+    def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> int | None:
+        return None if value is None else to_cents(value)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> Decimal | None:
+        return None if value is None else from_cents(value)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware UTC datetimes on every database, SQLite included. Refuses naive values."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        return dialect.type_descriptor(DateTime(timezone=dialect.name != "sqlite"))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone; store aware UTC times only.")
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def by_value(kind: type[enum.StrEnum]) -> Enum:
+    """Return a column type that stores an enum's value as text with a check constraint."""
+    return Enum(
+        kind,
+        native_enum=False,
+        create_constraint=True,
+        length=40,
+        values_callable=lambda members: [member.value for member in members],
+        name=kind.__name__.lower(),
+    )
+
+
+def engine_options(url: str) -> dict[str, Any]:
+    """Return create_engine options for ``url``: SQLite waits for its lock, PostgreSQL checks pooled connections."""
+    if url.startswith("sqlite"):
+        return {"connect_args": {"timeout": 30, "check_same_thread": False}}
+    return {"pool_pre_ping": True}
+
+
+def prepare_engine(engine: Engine) -> Engine:
+    """Give a SQLite engine durable, serialised writes: WAL, synchronous=FULL, foreign keys, BEGIN IMMEDIATE.
+
+    The driver's own deferred BEGIN lets two transactions read and then fail to upgrade; IMMEDIATE takes the write
+    lock first, so a transaction that started can finish. PostgreSQL engines are returned unchanged.
+    """
+    if engine.dialect.name != "sqlite":
+        return engine
+
+    @event.listens_for(engine, "connect")
+    def set_pragmas(connection: Any, _record: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin_immediate(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def engine_for(url: str) -> Engine:
+    """Return a prepared engine for ``url``."""
+    return prepare_engine(create_engine(url, **engine_options(url)))

@@ -1,0 +1,42 @@
+"""The one table that knows a worker's marketplace id; everything else knows the pseudonym."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from datetime import datetime
+
+from sqlalchemy import String, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from hits.db import Base, UtcDateTime
+
+
+class Worker(Base):
+    """A person who writes or validates."""
+
+    __tablename__ = "worker"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    mturk_worker_id: Mapped[str] = mapped_column(String(64), unique=True)
+    pseudonym: Mapped[str] = mapped_column(String(32), unique=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+
+    def __repr__(self) -> str:
+        return f"<Worker {self.pseudonym}>"
+
+
+def pseudonym_of(mturk_worker_id: str, key: str) -> str:
+    """Return the stable pseudonym of a worker: a keyed HMAC, so that nobody without the key can enumerate ids."""
+    digest = hmac.new(key.encode(), mturk_worker_id.encode(), hashlib.sha256).hexdigest()
+    return f"w-{digest[:16]}"
+
+
+def worker_for(session: Session, mturk_worker_id: str, *, key: str, now: datetime) -> Worker:
+    """Return the worker's row, created on first sight. Flushes, never commits."""
+    worker = session.scalar(select(Worker).where(Worker.mturk_worker_id == mturk_worker_id))
+    if worker is None:
+        worker = Worker(mturk_worker_id=mturk_worker_id, pseudonym=pseudonym_of(mturk_worker_id, key), created_at=now)
+        session.add(worker)
+        session.flush()
+    return worker

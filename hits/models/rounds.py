@@ -1,0 +1,139 @@
+"""Rounds, their contexts, target models, and the HITs that were put on the marketplace for them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from hits.db import Base, UsdCents, UtcDateTime, by_value
+from hits.states import HitKind, HitState
+
+
+class Round(Base):
+    """One collection round of a task against one target model."""
+
+    __tablename__ = "round"
+    __table_args__ = (
+        UniqueConstraint("task_code", "number"),
+        CheckConstraint("number >= 1", name="number_from_one"),
+        CheckConstraint("agreeing_votes >= 1 AND max_votes >= agreeing_votes", name="votes"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    task_code: Mapped[str] = mapped_column(String(40))
+    number: Mapped[int]
+    task_version: Mapped[int]
+    seed: Mapped[int] = mapped_column(default=0)
+    #: Votes that must agree to decide an example, and the most that are asked for.
+    agreeing_votes: Mapped[int] = mapped_column(default=2)
+    max_votes: Mapped[int] = mapped_column(default=3)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+
+
+class ModelVersion(Base):
+    """The registry of target models: one row per model id and revision that ever answered."""
+
+    __tablename__ = "model_version"
+    __table_args__ = (UniqueConstraint("model_id", "revision"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    task_code: Mapped[str] = mapped_column(String(40))
+    model_id: Mapped[str] = mapped_column(String(200))
+    revision: Mapped[str] = mapped_column(String(80))
+    labels: Mapped[list[str]] = mapped_column(JSON)
+    card: Mapped[dict[str, Any]] = mapped_column(JSON)
+    first_seen_at: Mapped[datetime] = mapped_column(UtcDateTime())
+
+
+class Context(Base):
+    """What a writer starts from (a prompt, a passage); ``fields`` by the task's context fields."""
+
+    __tablename__ = "context"
+    __table_args__ = (UniqueConstraint("round_id", "digest"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    round_id: Mapped[int] = mapped_column(ForeignKey("round.id"), index=True)
+    fields: Mapped[dict[str, str]] = mapped_column(JSON)
+    digest: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+
+
+class HitBatch(Base):
+    """HITs of one kind that were launched together with the same terms."""
+
+    __tablename__ = "hit_batch"
+    __table_args__ = (
+        CheckConstraint("reward >= 0 AND bonus >= 0", name="amounts"),
+        CheckConstraint("tries >= 1", name="tries"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    round_id: Mapped[int] = mapped_column(ForeignKey("round.id"), index=True)
+    kind: Mapped[HitKind] = mapped_column(by_value(HitKind))
+    #: The same launch has the same key, so that running it again goes on with it instead of beginning a second one.
+    key: Mapped[str] = mapped_column(String(64), unique=True)
+    #: The Requester API endpoint; ids of one marketplace mean nothing on another.
+    endpoint: Mapped[str] = mapped_column(String(200))
+    title: Mapped[str] = mapped_column(String(128))
+    description: Mapped[str] = mapped_column(String(2000))
+    keywords: Mapped[str] = mapped_column(String(1000))
+    reward: Mapped[Decimal] = mapped_column(UsdCents())
+    #: Paid per verified fooling example; 0.00 for validation batches.
+    bonus: Mapped[Decimal] = mapped_column(UsdCents())
+    tries: Mapped[int] = mapped_column(default=1)
+    minutes: Mapped[int] = mapped_column(default=5)
+    assignment_seconds: Mapped[int]
+    auto_approval_seconds: Mapped[int]
+    lifetime_seconds: Mapped[int]
+    qualification_type_id: Mapped[str | None] = mapped_column(String(64))
+    hit_type_id: Mapped[str | None] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+
+    round: Mapped[Round] = relationship()
+
+
+class Hit(Base):
+    """One HIT. The row and its request token exist before the marketplace is asked to create it."""
+
+    __tablename__ = "hit"
+    __table_args__ = (
+        UniqueConstraint("batch_id", "position"),
+        CheckConstraint("state IN ('planned', 'creating') OR mturk_hit_id IS NOT NULL", name="created_has_id"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    batch_id: Mapped[int] = mapped_column(ForeignKey("hit_batch.id"), index=True)
+    position: Mapped[int]
+    #: Unguessable; stands in the ExternalURL and in RequesterAnnotation, by which a lost HIT is found again.
+    reference: Mapped[str] = mapped_column(String(40), unique=True)
+    request_token: Mapped[str] = mapped_column(String(64), unique=True)
+    #: When the token was first sent; the marketplace remembers it for 24 hours from then.
+    token_sent_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    state: Mapped[HitState] = mapped_column(by_value(HitState), default=HitState.PLANNED, index=True)
+    mturk_hit_id: Mapped[str | None] = mapped_column(String(64), unique=True)
+    max_assignments: Mapped[int] = mapped_column(default=1)
+    context_id: Mapped[int | None] = mapped_column(ForeignKey("context.id"))
+    goal_label: Mapped[str | None] = mapped_column(String(40))
+    expires_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    created_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+
+    batch: Mapped[HitBatch] = relationship()
+    context: Mapped[Context | None] = relationship()
+
+
+class HitItem(Base):
+    """One example that a validation HIT asks about."""
+
+    __tablename__ = "hit_item"
+    __table_args__ = (UniqueConstraint("hit_id", "example_id"), UniqueConstraint("hit_id", "position"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    hit_id: Mapped[int] = mapped_column(ForeignKey("hit.id"), index=True)
+    example_id: Mapped[int] = mapped_column(ForeignKey("example.id"), index=True)
+    position: Mapped[int]
+
+    hit: Mapped[Hit] = relationship()

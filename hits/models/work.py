@@ -1,0 +1,141 @@
+"""What people did: assignments, attempts, examples and votes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from hits.db import Base, UtcDateTime, by_value
+from hits.models.people import Worker
+from hits.models.rounds import Context, Hit, Round
+from hits.states import AssignmentState, AttemptState, Moderation, Verdict
+
+
+class Assignment(Base):
+    """One worker's hold on one HIT. Until the marketplace's own list shows it, it is only a claim of a frame's URL."""
+
+    __tablename__ = "assignment"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    mturk_assignment_id: Mapped[str] = mapped_column(String(64), unique=True)
+    hit_id: Mapped[int] = mapped_column(ForeignKey("hit.id"), index=True)
+    worker_id: Mapped[int] = mapped_column(ForeignKey("worker.id"), index=True)
+    state: Mapped[AssignmentState] = mapped_column(
+        by_value(AssignmentState), default=AssignmentState.OPENED, index=True
+    )
+    #: None when the page was never opened here and the assignment came from the marketplace's list.
+    opened_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    deadline_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    saved_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    accepted_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    submitted_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    auto_approval_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    approved_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    rejected_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    #: The writer's optional answer to "why is your label right?".
+    why: Mapped[str] = mapped_column(Text, default="")
+    #: Why a person must look before it is approved, for example work that was never done on our page.
+    review_reason: Mapped[str | None] = mapped_column(String(200))
+
+    hit: Mapped[Hit] = relationship()
+    worker: Mapped[Worker] = relationship()
+
+
+class Attempt(Base):
+    """One text that a writer showed to the model, with what the model said. Written before the model is asked."""
+
+    __tablename__ = "attempt"
+    __table_args__ = (
+        # Tries belong to the person and the HIT, so that returning and accepting again gives no new ones.
+        UniqueConstraint("hit_id", "worker_id", "try_number"),
+        UniqueConstraint("hit_id", "worker_id", "answer_digest"),
+        CheckConstraint("state != 'answered' OR (predicted_label IS NOT NULL AND fooled IS NOT NULL)", name="answered"),
+        CheckConstraint("(state = 'unanswered') = (try_number IS NULL)", name="a_failure_uses_no_try"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    public_id: Mapped[str] = mapped_column(String(40), unique=True)
+    assignment_id: Mapped[int] = mapped_column(ForeignKey("assignment.id"), index=True)
+    hit_id: Mapped[int] = mapped_column(ForeignKey("hit.id"), index=True)
+    worker_id: Mapped[int] = mapped_column(ForeignKey("worker.id"), index=True)
+    try_number: Mapped[int | None]
+    #: By the task's answer fields.
+    answer: Mapped[dict[str, str]] = mapped_column(JSON)
+    answer_digest: Mapped[str] = mapped_column(String(64))
+    goal_label: Mapped[str] = mapped_column(String(40))
+    state: Mapped[AttemptState] = mapped_column(by_value(AttemptState), default=AttemptState.ASKING)
+    asked_at: Mapped[datetime] = mapped_column(UtcDateTime())
+    answered_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    #: Seconds from the opening of the page to the question to the model.
+    seconds: Mapped[int]
+    failure: Mapped[str | None] = mapped_column(String(300))
+
+    model_id: Mapped[str | None] = mapped_column(String(200))
+    model_revision: Mapped[str | None] = mapped_column(String(80))
+    predicted_label: Mapped[str | None] = mapped_column(String(40))
+    probabilities: Mapped[dict[str, float] | None] = mapped_column(JSON)
+    fooled: Mapped[bool | None]
+    latency_ms: Mapped[float | None]
+    truncated: Mapped[bool | None]
+
+    #: hits.predictions.Attribution as stored by attempts.store_attribution; None until asked for.
+    attribution: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    convergence_delta: Mapped[float | None]
+
+    assignment: Mapped[Assignment] = relationship()
+    hit: Mapped[Hit] = relationship()
+    worker: Mapped[Worker] = relationship()
+
+
+class Example(Base):
+    """An answered attempt of an assignment that the marketplace has shown to be submitted: it counts."""
+
+    __tablename__ = "example"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    attempt_id: Mapped[int] = mapped_column(ForeignKey("attempt.id"), unique=True)
+    round_id: Mapped[int] = mapped_column(ForeignKey("round.id"), index=True)
+    context_id: Mapped[int] = mapped_column(ForeignKey("context.id"))
+    writer_id: Mapped[int] = mapped_column(ForeignKey("worker.id"), index=True)
+    goal_label: Mapped[str] = mapped_column(String(40))
+    model_label: Mapped[str] = mapped_column(String(40))
+    fooled: Mapped[bool]
+    verdict: Mapped[Verdict] = mapped_column(by_value(Verdict), index=True)
+    #: The label that the votes settled on; None while pending and when they settled on none.
+    final_label: Mapped[str | None] = mapped_column(String(40))
+    moderation: Mapped[Moderation | None] = mapped_column(by_value(Moderation))
+    moderation_reason: Mapped[str | None] = mapped_column(String(500))
+    collected_at: Mapped[datetime] = mapped_column(UtcDateTime())
+    decided_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+
+    attempt: Mapped[Attempt] = relationship()
+    round: Mapped[Round] = relationship()
+    context: Mapped[Context] = relationship()
+    writer: Mapped[Worker] = relationship()
+
+
+class Vote(Base):
+    """One validator's judgement of one example: a label, or a flag with its reason. Counts once collected."""
+
+    __tablename__ = "vote"
+    __table_args__ = (
+        UniqueConstraint("example_id", "validator_id"),
+        CheckConstraint("(label IS NULL) != (flag_reason IS NULL)", name="label_or_flag"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    example_id: Mapped[int] = mapped_column(ForeignKey("example.id"), index=True)
+    validator_id: Mapped[int] = mapped_column(ForeignKey("worker.id"), index=True)
+    assignment_id: Mapped[int] = mapped_column(ForeignKey("assignment.id"), index=True)
+    label: Mapped[str | None] = mapped_column(String(40))
+    flag_reason: Mapped[str | None] = mapped_column(String(500))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+    #: Set when the assignment is collected; before that the vote is a draft that its validator may change.
+    counted_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+
+    example: Mapped[Example] = relationship()
+    validator: Mapped[Worker] = relationship()
+    assignment: Mapped[Assignment] = relationship()
