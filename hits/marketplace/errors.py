@@ -1,0 +1,312 @@
+"""What can go wrong, in the words of the Requester API (MarketplaceError) and of the worker site (SiteError).
+
+MarketplaceError                 an answer of the Requester API: type, message, TurkErrorCode, HTTP status
+SiteError                        a refusal that a person reads
+  NotSignedIn                    wrong user name or password
+  InvitationUnknown / InvitationUsed
+  UserNameTaken / UserNameUnfit / PasswordUnfit
+  WorkerUnknown / HitUnknown / HitNotAvailable / HitGroupEmpty / NotQualified / AlreadyWorkedOn
+  AssignmentUnknown / AssignmentNotHeld / AssignmentReturned / TooLate / AlreadySubmitted
+  PreviewCannotBeSubmitted / NothingSubmitted / AnswerTooLarge
+OperatorError                    a wrong call by the operator's own code: unknown requester, sub-cent top-up, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+
+@dataclass(frozen=True)
+class TurkCode:
+    """One TurkErrorCode with its text; `evidence` says where the wording comes from."""
+
+    code: str
+    text: str
+    evidence: str
+
+
+def _turk(name: str, text: str, evidence: str) -> TurkCode:
+    return TurkCode(f"AWS.MechanicalTurk.{name}", text, evidence)
+
+
+HIT_DOES_NOT_EXIST: Final = _turk("HITDoesNotExist", "Hit {id} does not exist.", "seen on the wire")
+HIT_TYPE_DOES_NOT_EXIST: Final = _turk("HITTypeDoesNotExist", "HITType {id} does not exist.", "our wording")
+ASSIGNMENT_DOES_NOT_EXIST: Final = _turk(
+    "AssignmentDoesNotExist", "Assignment {id} does not exist.", "seen on the wire"
+)
+INVALID_ASSIGNMENT_STATE: Final = _turk(
+    "InvalidAssignmentState", "This operation can be called with a status of: {allowed}", "seen on the wire"
+)
+INVALID_HIT_STATE: Final = _turk(
+    "InvalidHITState",
+    "This HIT is currently in the state '{state}'.  This operation can be called with a status of: {allowed}",
+    "text seen on the wire, code from the published list",
+)
+HIT_ALREADY_EXISTS: Final = _turk("HitAlreadyExists", 'The HIT with ID "{id}" already exists.', "service model")
+DUPLICATE_REQUEST: Final = _turk(
+    "DuplicateRequest", 'The idempotency token "{token}" has already been processed.', "text seen for expirations"
+)
+INVALID_MAXIMUM_ASSIGNMENTS_INCREASE: Final = _turk(
+    "InvalidMaximumAssignmentsIncrease",
+    "A HIT created with fewer than 10 assignments ({maximum}) cannot be extended to 10 or more (by {added}).",
+    "code from the service model, our wording",
+)
+INSUFFICIENT_FUNDS: Final = _turk(
+    "InsufficientFunds",
+    "This Requester has insufficient funds in their account to complete this transaction. "
+    "Please visit https://requester.mturk.com/prepayments/new to purchase Prepaid HITs.",
+    "seen on the wire",
+)
+QUALIFICATION_DOES_NOT_EXIST: Final = _turk(
+    "QualificationDoesNotExist", "You requested a Qualification that does not exist.", "seen on the wire"
+)
+QUALIFICATION_TYPE_DOES_NOT_EXIST: Final = _turk(
+    "QualificationTypeDoesNotExist", "QualificationType {id} does not exist.", "our wording"
+)
+QUALIFICATION_TYPE_ALREADY_EXISTS: Final = _turk(
+    "QualificationTypeAlreadyExists",
+    "You have already created a QualificationType with this name. "
+    "A QualificationType's name must be unique among all of the QualificationTypes created by the same user.",
+    "seen on the wire",
+)
+INVALID_QUALIFICATION_TYPE_STATE: Final = _turk(
+    "InvalidQualificationTypeState",
+    "QualificationType {id} is in the state '{state}'. This operation can be called with a status of: Active",
+    "our wording",
+)
+INVALID_QUALIFICATION_STATE: Final = _turk(
+    "InvalidQualificationState",
+    "This Qualification is currently in the state '{state}'. This operation can be called with a status of: Granted",
+    "end of the text seen on the wire",
+)
+INVALID_PARAMETER_VALUE: Final = _turk("InvalidParameterValue", "{reason}", "code from the published list")
+OPERATION_NOT_SUPPORTED: Final = _turk(
+    "OperationNotSupported",
+    "This marketplace does not serve {operation} yet. It comes with the complete API.",
+    "our own",
+)
+PARAMETER_OUT_OF_RANGE: Final = TurkCode("AWS.ParameterOutOfRange", "{reason}", "code from the published list")
+MISSING_PARAMETERS: Final = TurkCode("AWS.MissingParameters", "{reason}", "code from the published list")
+
+REQUEST_ERROR: Final = "RequestError"
+SERVICE_FAULT: Final = "ServiceFault"
+PARAMETER_VALIDATION_ERROR: Final = "ParameterValidationError"
+VALIDATION_EXCEPTION: Final = "ValidationException"
+SERIALIZATION_EXCEPTION: Final = "SerializationException"
+UNKNOWN_OPERATION: Final = "UnknownOperationException"
+
+
+class MarketplaceError(Exception):
+    """An error answer of the Requester API."""
+
+    def __init__(self, type: str, message: str, turk_code: str | None = None, http_status: int = 400) -> None:
+        """Keep the four parts of the answer."""
+        super().__init__(message)
+        self.type = type
+        self.message = message
+        self.turk_code = turk_code
+        self.http_status = http_status
+
+    def stamped(self, now: datetime) -> MarketplaceError:
+        """Return the error with the epoch milliseconds that MTurk appends to its own messages, once."""
+        if self.type not in {REQUEST_ERROR, SERVICE_FAULT, PARAMETER_VALIDATION_ERROR}:
+            return self
+        milliseconds = round(now.timestamp() * 1000)
+        return MarketplaceError(self.type, f"{self.message} ({milliseconds})", self.turk_code, self.http_status)
+
+
+def request_error(code: TurkCode, **values: object) -> MarketplaceError:
+    """Build the RequestError of one line of the table above."""
+    return MarketplaceError(REQUEST_ERROR, code.text.format(**values), code.code)
+
+
+def invalid_parameter(name: str, value: object) -> MarketplaceError:
+    """Build the answer to a value that is well formed and means nothing here."""
+    return MarketplaceError(
+        PARAMETER_VALIDATION_ERROR,
+        f'The value "{value}" is not valid for the parameter {name}.',
+        INVALID_PARAMETER_VALUE.code,
+    )
+
+
+def unfit_parameter(reason: str) -> MarketplaceError:
+    """Build the answer to a parameter whose meaning is wrong, with the reason in words."""
+    return MarketplaceError(PARAMETER_VALIDATION_ERROR, reason, INVALID_PARAMETER_VALUE.code)
+
+
+class OperatorError(Exception):
+    """A call by the operator's own code that cannot be carried out."""
+
+
+class SiteError(Exception):
+    """A refusal on the worker site; the message is for people."""
+
+    def __init__(self, message: str) -> None:
+        """Keep the sentence that the person reads."""
+        super().__init__(message)
+        self.message = message
+
+
+class NotSignedIn(SiteError):
+    """User name and password do not belong together."""
+
+    def __init__(self) -> None:
+        """Say neither which of the two is wrong."""
+        super().__init__("This user name and password do not belong together. Check both and try again.")
+
+
+class InvitationUnknown(SiteError):
+    """No such invitation."""
+
+    def __init__(self) -> None:
+        """Ask for a check of the code."""
+        super().__init__("This invitation code is not known here. Check that you copied all of it.")
+
+
+class InvitationUsed(SiteError):
+    """Somebody registered with it before."""
+
+    def __init__(self) -> None:
+        """Point to sign-in."""
+        super().__init__("This invitation has been used already. If it was you, sign in with your user name.")
+
+
+class UserNameTaken(SiteError):
+    """Another account has this user name."""
+
+    def __init__(self, user_name: str) -> None:
+        """Name the user name."""
+        super().__init__(f"The user name “{user_name}” is taken. Choose another one.")
+
+
+class UserNameUnfit(SiteError):
+    """A user name that cannot be used."""
+
+    def __init__(self) -> None:
+        """Say the rule."""
+        super().__init__("A user name has 3 to 64 characters: letters, digits, and . _ - @ + between them.")
+
+
+class PasswordUnfit(SiteError):
+    """A password that cannot be used."""
+
+    def __init__(self, least: int, most: int) -> None:
+        """Say the rule."""
+        super().__init__(f"A password has {least} to {most} characters.")
+
+
+class WorkerUnknown(SiteError):
+    """No such worker account."""
+
+    def __init__(self) -> None:
+        """Ask to sign in again."""
+        super().__init__("This worker account does not exist (any more). Sign in again.")
+
+
+class HitUnknown(SiteError):
+    """No such HIT."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("This HIT does not exist.")
+
+
+class HitNotAvailable(SiteError):
+    """The HIT is full, expired, or gone."""
+
+    def __init__(self) -> None:
+        """Point to the list."""
+        super().__init__("This HIT is no longer available: others took all its places, or its time is over.")
+
+
+class HitGroupEmpty(SiteError):
+    """No HIT of the group is left for this worker."""
+
+    def __init__(self) -> None:
+        """Point to the list."""
+        super().__init__("There are no more HITs of this kind for you at the moment.")
+
+
+class NotQualified(SiteError):
+    """The worker lacks a qualification."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        """List what is missing."""
+        super().__init__("You do not qualify for this HIT: " + "; ".join(reasons) + ".")
+        self.reasons = tuple(reasons)
+
+
+class AlreadyWorkedOn(SiteError):
+    """The worker submitted an assignment of this HIT before."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("You have already submitted this HIT. Each HIT can be done once per worker.")
+
+
+class AssignmentUnknown(SiteError):
+    """No such assignment (for this worker)."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("This assignment does not exist. Nothing was stored.")
+
+
+class AssignmentNotHeld(SiteError):
+    """The assignment is submitted, returned or abandoned, so it cannot be returned."""
+
+    def __init__(self, state: str) -> None:
+        """Name the state."""
+        super().__init__(f"You do not hold this assignment any more: it was {state.lower()}.")
+        self.state = state
+
+
+class AssignmentReturned(SiteError):
+    """A submission of an assignment that was given back."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("You returned this assignment, so it cannot be submitted. You can accept the HIT again.")
+
+
+class TooLate(SiteError):
+    """A submission after the deadline."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("The time for this assignment is over, so it cannot be submitted any more.")
+
+
+class AlreadySubmitted(SiteError):
+    """A second submission of one assignment."""
+
+    def __init__(self) -> None:
+        """Say that the first one counts."""
+        super().__init__("This assignment was already submitted. Your first submission is stored; nothing was changed.")
+
+
+class PreviewCannotBeSubmitted(SiteError):
+    """A submission from a preview."""
+
+    def __init__(self) -> None:
+        """Point to Accept."""
+        super().__init__("This was a preview. Accept the HIT first, then work on it and submit.")
+
+
+class NothingSubmitted(SiteError):
+    """A submission without any answer."""
+
+    def __init__(self) -> None:
+        """Say what is missing."""
+        super().__init__("The submission carried no answer besides the assignment id. Nothing was stored.")
+
+
+class AnswerTooLarge(SiteError):
+    """A submission over the limit."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        """Name both sizes."""
+        super().__init__(f"The answer is too large ({size} bytes, at most {limit}). Nothing was stored.")

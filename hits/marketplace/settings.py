@@ -1,0 +1,64 @@
+"""What an operator decides about one marketplace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cryptography.fernet import Fernet
+
+from hits.marketplace.errors import OperatorError
+
+
+@dataclass(frozen=True)
+class MarketplaceSettings:
+    """The configuration of a marketplace.
+
+    `secret_key` is a Fernet key: access keys' secrets are stored encrypted under it. `site_url` is the worker
+    site's origin (turkSubmitTo). With `frame_secret`, frames of accepted assignments carry a signature.
+    `allow_http_loopback` lets ExternalURLs be plain http on loopback hosts. `repeated_expiration_is_an_error`
+    repeats MTurk's refusal of the same (HIT, ExpireAt) pair within 24 hours.
+    """
+
+    secret_key: str = field(repr=False)
+    site_url: str = "http://127.0.0.1:8000"
+    frame_secret: str | None = field(default=None, repr=False)
+    allow_http_loopback: bool = False
+    repeated_expiration_is_an_error: bool = True
+    scrypt_n: int = 2**15
+
+    def __post_init__(self) -> None:
+        """Refuse a key that Fernet cannot use, and a site address with a path.
+
+        Raises OperatorError.
+        """
+        try:
+            Fernet(self.secret_key)
+        except ValueError as error:
+            raise OperatorError(
+                "secret_key must be 32 bytes in URL-safe base64; MarketplaceSettings.new_secret_key() makes one."
+            ) from error
+        if self.site_url.rstrip("/").count("/") != 2:
+            raise OperatorError(f"site_url must be an origin such as https://work.example.org, got {self.site_url!r}.")
+
+    @property
+    def turk_submit_to(self) -> str:
+        """The origin that frames post to, without a trailing slash."""
+        return self.site_url.rstrip("/")
+
+    @staticmethod
+    def new_secret_key() -> str:
+        """Return a fresh key for `secret_key`."""
+        return Fernet.generate_key().decode("ascii")
+
+    @classmethod
+    def for_tests(
+        cls, *, frame_secret: str | None = None, site_url: str = "http://127.0.0.1:8000"
+    ) -> MarketplaceSettings:
+        """Return settings for a throw-away marketplace: plain http on loopback, quick password hashing."""
+        return cls(
+            secret_key=cls.new_secret_key(),
+            site_url=site_url,
+            frame_secret=frame_secret,
+            allow_http_loopback=True,
+            scrypt_n=2**4,
+        )

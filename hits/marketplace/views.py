@@ -1,0 +1,207 @@
+"""The frozen records that the engine hands to its callers; database rows never leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+
+
+@dataclass(frozen=True)
+class Requester:
+    """An account that creates HITs and pays."""
+
+    requester_id: str
+    name: str
+    email: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Balance:
+    """A requester's money in dollars: deposited == available + on_hold + spent, always."""
+
+    deposited: Decimal
+    available: Decimal
+    on_hold: Decimal
+    spent: Decimal
+
+
+@dataclass(frozen=True)
+class AccountEntry:
+    """One line of a requester's account; the three amounts are changes."""
+
+    at: datetime
+    kind: str
+    deposited: Decimal
+    on_hold: Decimal
+    spent: Decimal
+    hit_id: str | None
+    assignment_id: str | None
+    note: str
+
+
+@dataclass(frozen=True)
+class AccessKey:
+    """A new access key; the secret is shown here and never again."""
+
+    access_key_id: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class AccessKeyInfo:
+    """An access key in a list."""
+
+    access_key_id: str
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Worker:
+    """An account that does HITs."""
+
+    worker_id: str
+    user_name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """A code that lets one person register, with the qualifications it grants."""
+
+    code: str
+    note: str
+    created_at: datetime
+    used_at: datetime | None
+    worker_id: str | None
+    grants: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class GroupListing:
+    """One HIT group as a worker's list shows it; `available` counts the HITs this worker could accept."""
+
+    hit_id: str
+    hit_group_id: str
+    title: str
+    description: str
+    keywords: str
+    reward: Decimal
+    requester_id: str
+    requester_name: str
+    duration_seconds: int
+    auto_approval_seconds: int
+    available: int
+    created_at: datetime
+    expires_at: datetime
+    qualified: bool
+    can_preview: bool
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HitView:
+    """A HIT as its preview shows it; `frame_url` carries ASSIGNMENT_ID_NOT_AVAILABLE."""
+
+    hit_id: str
+    hit_group_id: str
+    title: str
+    description: str
+    keywords: str
+    reward: Decimal
+    requester_id: str
+    requester_name: str
+    duration_seconds: int
+    auto_approval_seconds: int
+    available: int
+    created_at: datetime
+    expires_at: datetime
+    qualified: bool
+    reasons: tuple[str, ...]
+    held_assignment_id: str | None
+    frame_url: str
+    frame_height: int
+
+
+@dataclass(frozen=True)
+class AssignmentView:
+    """An assignment as its worker sees it; `frame_url` is None unless the worker holds it now."""
+
+    assignment_id: str
+    hit_id: str
+    hit_group_id: str
+    worker_id: str
+    state: str
+    title: str
+    description: str
+    reward: Decimal
+    requester_id: str
+    requester_name: str
+    duration_seconds: int
+    auto_approval_seconds: int
+    accepted_at: datetime
+    deadline: datetime
+    frame_url: str | None
+    frame_height: int
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a worker gets for a submission."""
+
+    assignment_id: str
+    hit_id: str
+    hit_group_id: str
+    worker_id: str
+    state: str
+    submitted_at: datetime
+    auto_approval_at: datetime
+
+
+@dataclass(frozen=True)
+class BonusView:
+    """One bonus a worker got."""
+
+    amount: Decimal
+    reason: str
+    granted_at: datetime
+
+
+@dataclass(frozen=True)
+class WorkEntry:
+    """One line of a worker's history."""
+
+    assignment_id: str
+    hit_id: str
+    title: str
+    requester_name: str
+    reward: Decimal
+    state: str
+    accepted_at: datetime
+    submitted_at: datetime | None
+    auto_approval_at: datetime | None
+    reviewed_at: datetime | None
+    feedback: str | None
+    bonuses: tuple[BonusView, ...]
+
+
+@dataclass(frozen=True)
+class DayEarnings:
+    """What one UTC day brought: rewards by day of approval, bonuses by day of grant."""
+
+    day: date
+    approved: Decimal
+    bonuses: Decimal
+
+
+@dataclass(frozen=True)
+class Earnings:
+    """A worker's money in dollars."""
+
+    approved: Decimal
+    pending: Decimal
+    bonuses: Decimal
+    days: tuple[DayEarnings, ...]
