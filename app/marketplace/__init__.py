@@ -1,0 +1,1 @@
+"""The HTTP doors of the marketplace: Requester API, worker site, requester console; its own Flask app."""

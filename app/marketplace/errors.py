@@ -1,0 +1,75 @@
+"""How refusals look: one page in plain words with the way on, and the status that fits."""
+
+from __future__ import annotations
+
+from flask import Flask, render_template, request
+from flask.typing import ResponseReturnValue
+from flask_wtf.csrf import CSRFError
+from werkzeug.exceptions import HTTPException
+
+from hits.marketplace import errors as refusals
+
+STATUS: dict[type[refusals.SiteError], int] = {
+    refusals.WorkerUnknown: 401,
+    refusals.NotQualified: 403,
+    refusals.HitUnknown: 404,
+    refusals.AssignmentUnknown: 404,
+    refusals.HitGroupEmpty: 404,
+    refusals.HitNotAvailable: 410,
+    refusals.AssignmentReturned: 410,
+    refusals.TooLate: 410,
+    refusals.AlreadyWorkedOn: 409,
+    refusals.AlreadySubmitted: 409,
+    refusals.AssignmentNotHeld: 409,
+    refusals.AnswerTooLarge: 413,
+}
+TITLES: dict[int, str] = {
+    401: "Sign in again",
+    403: "You do not qualify",
+    404: "Not found",
+    405: "This address does not work that way",
+    409: "This has been done already",
+    410: "This is no longer possible",
+    413: "Too large",
+    429: "Too many attempts",
+    500: "Something went wrong here",
+}
+WORDS: dict[int, str] = {
+    404: "There is nothing at this address. Check that you copied all of it, or go on from the start.",
+    405: "The page was asked for in a way it does not know. Nothing was changed.",
+    413: "What was sent is too large. Nothing was stored.",
+    429: "There were too many attempts in a short time. Nothing was changed. Wait a minute and try again.",
+    500: "The site failed to answer. What you had submitted before is stored. Wait a moment and try again.",
+}
+
+
+def status_of(refusal: refusals.SiteError) -> int:
+    """Return the HTTP status of a refusal; 400 if it has none of its own."""
+    return next((STATUS[kind] for kind in type(refusal).__mro__ if kind in STATUS), 400)
+
+
+def page(status: int, text: str, title: str = "") -> ResponseReturnValue:
+    """Return the page of one refusal."""
+    title = title or TITLES.get(status, "This did not work")
+    console = request.path.startswith("/requester")
+    return render_template("marketplace/refusal.html", title=title, text=text, console=console), status
+
+
+def init_errors(app: Flask) -> None:
+    """Register the pages for refusals, failures and forged forms."""
+
+    @app.errorhandler(refusals.SiteError)
+    def refused(refusal: refusals.SiteError) -> ResponseReturnValue:
+        return page(status_of(refusal), refusal.message)
+
+    @app.errorhandler(CSRFError)
+    def forged(error: CSRFError) -> ResponseReturnValue:
+        text = "This form was too old or did not come from this site, so nothing was changed. Go back, load the page again and repeat."
+        return page(400, text, "The form could not be checked")
+
+    @app.errorhandler(HTTPException)
+    def failed(error: HTTPException) -> ResponseReturnValue:
+        status = error.code or 500
+        if status < 400:
+            return error
+        return page(status, WORDS.get(status, "The request could not be understood. Nothing was changed."))

@@ -1,0 +1,56 @@
+"""Security headers of each answer: a strict policy, widened by name for the pages that hold or are a frame."""
+
+from __future__ import annotations
+
+from flask import Flask, g
+from flask.wrappers import Response
+
+from app.marketplace.settings import origin_text
+
+SANDBOX = "allow-scripts allow-forms allow-popups allow-modals allow-same-origin"
+
+
+def allow_frame(url: str) -> None:
+    """Let this answer's page hold a frame of the address's origin.
+
+    The site's own origin is allowed too, since the frame ends on externalSubmit's answer page.
+    """
+    g.frame_origin = origin_text(url)
+
+
+def be_framed_by_this_site() -> None:
+    """Let this answer be shown inside a frame of the site itself."""
+    g.framed = True
+
+
+def content_security_policy(*, frame_origin: str | None, framed: bool) -> str:
+    """Return the policy's text."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' data:",
+            f"frame-src 'self' {frame_origin}" if frame_origin else "frame-src 'none'",
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'self'" if framed else "frame-ancestors 'none'",
+        )
+    )
+
+
+def init_headers(app: Flask) -> None:
+    """Set the headers on every answer of the app."""
+
+    @app.after_request
+    def set_headers(response: Response) -> Response:
+        framed = g.get("framed", False)
+        headers = response.headers
+        headers["Content-Security-Policy"] = content_security_policy(frame_origin=g.get("frame_origin"), framed=framed)
+        headers["X-Frame-Options"] = "SAMEORIGIN" if framed else "DENY"
+        headers["X-Content-Type-Options"] = "nosniff"
+        headers["Referrer-Policy"] = "no-referrer"
+        headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        if response.mimetype == "text/html":
+            headers["Cache-Control"] = "no-store"
+        return response

@@ -1,0 +1,135 @@
+"""What the marketplace's process reads from its environment (MARKETPLACE_*)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from typing import Annotated
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from hits.marketplace.settings import MarketplaceSettings
+
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class SettingsMissing(Exception):
+    """The environment lacks a setting or holds an unfit one; the message names each and the next step."""
+
+
+class Settings(BaseSettings):
+    """One marketplace's configuration; secrets have no default, so a process without them does not start."""
+
+    model_config = SettingsConfigDict(env_prefix="MARKETPLACE_", hide_input_in_errors=True)
+
+    database_url: str
+    secret_key: SecretStr
+    frame_secret: SecretStr | None = None
+    site_url: str = "http://127.0.0.1:8000"
+    site_name: str = "Marketplace"
+    contact: str = ""
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    allow_http_loopback: bool | None = None
+    sign_in_limit: str = "10 per minute; 60 per hour"
+    proxies: int = 0
+
+    @field_validator("secret_key", "frame_secret")
+    @classmethod
+    def _long_enough(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None and len(secret.get_secret_value()) < 32:
+            raise ValueError("a secret has at least 32 characters; `openssl rand -hex 32` prints one")
+        return secret
+
+    @field_validator("site_url")
+    @classmethod
+    def _an_origin(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.path.strip("/") or parts.query:
+            raise ValueError(f"an origin such as https://work.example.org, not {url!r}")
+        return url.rstrip("/")
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _comma_separated(cls, hosts: object) -> object:
+        if isinstance(hosts, str):
+            return tuple(host.strip() for host in hosts.split(",") if host.strip())
+        return hosts
+
+    @model_validator(mode="after")
+    def _http_loopback_only_on_loopback(self) -> Settings:
+        if self.allow_http_loopback and not self.on_loopback:
+            raise ValueError(
+                f"MARKETPLACE_ALLOW_HTTP_LOOPBACK is for a site on loopback, and MARKETPLACE_SITE_URL is {self.site_url}"
+            )
+        return self
+
+    @property
+    def site(self) -> SplitResult:
+        """The worker site's address, split."""
+        return urlsplit(self.site_url)
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether the site's own address is plain http on this machine."""
+        return self.site.scheme == "http" and self.site.hostname in LOOPBACK_HOSTS
+
+    @property
+    def http_loopback_allowed(self) -> bool:
+        """Whether ExternalURLs may be plain http on loopback: as set, else only if the site itself is so."""
+        return self.on_loopback if self.allow_http_loopback is None else self.allow_http_loopback
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The host names that requests may carry: the configured ones and the site's own."""
+        return tuple(dict.fromkeys((*self.allowed_hosts, str(self.site.hostname))))
+
+    def derived_key(self, purpose: str) -> bytes:
+        """Return 32 bytes for one purpose, so that the session key and the store's key are not the same key."""
+        secret = self.secret_key.get_secret_value().encode()
+        return hmac.digest(secret, f"marketplace {purpose} v1".encode(), hashlib.sha256)
+
+    def engine_settings(self) -> MarketplaceSettings:
+        """Return what the engine needs to know."""
+        return MarketplaceSettings(
+            secret_key=base64.urlsafe_b64encode(self.derived_key("access-key secrets")).decode("ascii"),
+            site_url=self.site_url,
+            frame_secret=self.frame_secret.get_secret_value() if self.frame_secret else None,
+            allow_http_loopback=self.http_loopback_allowed,
+        )
+
+
+def settings_from_environment() -> Settings:
+    """Read the environment.
+
+    Raises SettingsMissing with one line per variable that is missing or unfit.
+    """
+    try:
+        return Settings()  # type: ignore[call-arg]  # the required fields come from the environment
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors():
+            name = "MARKETPLACE_" + "_".join(str(part) for part in problem["loc"]).upper() if problem["loc"] else ""
+            what = "is not set" if problem["type"] == "missing" else problem["msg"].removeprefix("Value error, ")
+            lines.append(f"  {name} {what}".rstrip())
+        raise SettingsMissing(
+            "The marketplace cannot start with this environment:\n"
+            + "\n".join(lines)
+            + "\n`dynahit up` writes a complete settings.env; docs/ lists every variable."
+        ) from error
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    """Return scheme, host and port of an address, with the scheme's default port filled in."""
+    parts = urlsplit(url)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or DEFAULT_PORTS.get(parts.scheme)
+
+
+def origin_text(url: str) -> str:
+    """Return an address's origin as browsers write it (no default port)."""
+    scheme, host, port = origin(url)
+    host = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{host}" if port == DEFAULT_PORTS.get(scheme) else f"{scheme}://{host}:{port}"

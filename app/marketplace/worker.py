@@ -1,0 +1,269 @@
+"""The worker site: join, sign in, find HITs, work on them, see what was paid."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import cast, get_args
+
+from flask import Blueprint, flash, redirect, render_template, request, session, url_for
+from flask.typing import ResponseReturnValue
+from flask.wrappers import Response
+
+from app.marketplace import errors, sessions
+from app.marketplace.extensions import limiter, marketplace, settings, sign_in_limit
+from app.marketplace.headers import SANDBOX, allow_frame
+from app.marketplace.settings import origin, origin_text
+from hits.marketplace import errors as refusals
+from hits.marketplace.engine import Sort
+
+worker = Blueprint("worker", __name__)
+SORTS: tuple[Sort, ...] = get_args(Sort)
+
+
+def _me() -> str:
+    return cast(str, session["worker_id"])
+
+
+def _failed(response: Response) -> bool:
+    return response.status_code >= 400
+
+
+def _user_name_key() -> str:
+    return "worker " + request.form.get("user_name", "").strip().casefold()
+
+
+@worker.get("/")
+def home() -> ResponseReturnValue:
+    """Lead to the list, or to sign-in."""
+    return redirect(url_for("worker.hits" if sessions.worker_id() else "worker.sign_in"), 303)
+
+
+@worker.route("/sign-in", methods=["GET", "POST"])
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed, key_func=_user_name_key)
+def sign_in() -> ResponseReturnValue:
+    """Sign a worker in; failures are limited by address and by user name."""
+    user_name, error = request.form.get("user_name", ""), ""
+    if request.method == "POST":
+        try:
+            account = marketplace().authenticate_worker(user_name, request.form.get("password", ""))
+        except refusals.NotSignedIn as refusal:
+            error = refusal.message
+        else:
+            sessions.sign_in_worker(account)
+            return redirect(sessions.safe_next(url_for("worker.hits")), 303)
+    return render_template("marketplace/sign_in.html", user_name=user_name, error=error), 422 if error else 200
+
+
+@worker.post("/sign-out")
+def sign_out() -> ResponseReturnValue:
+    """End the worker's session."""
+    sessions.sign_out()
+    flash("You are signed out.", "success")
+    return redirect(url_for("worker.sign_in"), 303)
+
+
+@worker.route("/join", methods=["GET", "POST"])
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed)
+def join() -> ResponseReturnValue:
+    """Create an account from an invitation, and sign in."""
+    code, user_name = request.values.get("code", "").strip(), request.form.get("user_name", "").strip()
+    found: dict[str, str] = {}
+    if request.method == "POST":
+        try:
+            account = marketplace().register_worker(code, user_name, request.form.get("password", ""))
+        except (refusals.InvitationUnknown, refusals.InvitationUsed) as refusal:
+            found["code"] = refusal.message
+        except (refusals.UserNameTaken, refusals.UserNameUnfit) as refusal:
+            found["user_name"] = refusal.message
+        except refusals.PasswordUnfit as refusal:
+            found["password"] = refusal.message
+        else:
+            sessions.sign_in_worker(account)
+            flash("Your account is ready. You are signed in.", "success")
+            return redirect(url_for("worker.hits"), 303)
+    return (
+        render_template("marketplace/join.html", code=code, user_name=user_name, errors=found),
+        422 if found else 200,
+    )
+
+
+@worker.get("/hits")
+@sessions.for_workers
+def hits() -> ResponseReturnValue:
+    """List the kinds of HIT this worker may see."""
+    query, wanted = request.args.get("q", "").strip()[:200], request.args.get("sort", "")
+    sort: Sort = next((sort for sort in SORTS if sort == wanted), "reward")
+    qualified_only = request.args.get("qualified") == "1"
+    groups = marketplace().hit_groups(_me(), sort=sort, query=query)
+    if qualified_only:
+        groups = [group for group in groups if group.qualified]
+    return render_template(
+        "marketplace/hits.html", groups=groups, query=query, sort=sort, qualified_only=qualified_only
+    )
+
+
+@worker.get("/hits/<hit_id>")
+def preview(hit_id: str) -> ResponseReturnValue:
+    """Show a HIT before it is accepted; signing in is not needed to look."""
+    hit = marketplace().preview(sessions.worker_id(), hit_id)
+    refusal = _frame(hit.frame_url)
+    return refusal or render_template(
+        "marketplace/preview.html", hit=hit, sandbox=SANDBOX, worker_id=sessions.worker_id()
+    )
+
+
+@worker.get("/mturk/preview")
+@worker.get("/projects/<group_id>/tasks")
+@sessions.for_workers
+def preview_group(group_id: str = "") -> ResponseReturnValue:
+    """Lead from a HIT group's id, as MTurk's own addresses carry it, to the preview."""
+    group_id = group_id or request.args.get("groupId", "")
+    found = next((group for group in marketplace().hit_groups(_me()) if group.hit_group_id == group_id), None)
+    if found is None:
+        raise refusals.HitGroupEmpty
+    return redirect(url_for("worker.preview", hit_id=found.hit_id), 303)
+
+
+@worker.post("/hits/<hit_id>/accept")
+@sessions.for_workers
+def accept(hit_id: str) -> ResponseReturnValue:
+    """Take a place of a HIT and begin."""
+    work = marketplace().accept(_me(), hit_id)
+    return redirect(url_for("worker.assignment", assignment_id=work.assignment_id), 303)
+
+
+@worker.post("/groups/<group_id>/accept")
+@sessions.for_workers
+def accept_next(group_id: str) -> ResponseReturnValue:
+    """Take a place of the next HIT of the same kind."""
+    try:
+        work = marketplace().accept_next(_me(), group_id)
+    except refusals.HitGroupEmpty as refusal:
+        flash(refusal.message, "info")
+        return redirect(url_for("worker.hits"), 303)
+    return redirect(url_for("worker.assignment", assignment_id=work.assignment_id), 303)
+
+
+@worker.get("/work")
+@sessions.for_workers
+def work() -> ResponseReturnValue:
+    """List what the worker holds."""
+    return render_template("marketplace/work.html", held=marketplace().held(_me()), now=marketplace().clock.now())
+
+
+@worker.get("/work/<assignment_id>")
+@sessions.for_workers
+def assignment(assignment_id: str) -> ResponseReturnValue:
+    """Show a held assignment's frame; a submitted one leads to its receipt."""
+    work = marketplace().assignment(_me(), assignment_id)
+    if work.frame_url is None:
+        if work.state in {"Submitted", "Approved", "Rejected"}:
+            return redirect(url_for("worker.submitted", assignment_id=assignment_id), 303)
+        raise refusals.AssignmentNotHeld(work.state)
+    seconds = max(0, int((work.deadline - marketplace().clock.now()).total_seconds()))
+    refusal = _frame(work.frame_url)
+    return refusal or render_template(
+        "marketplace/assignment.html",
+        work=work,
+        seconds_left=seconds,
+        sandbox=SANDBOX,
+        frame_origin=origin_text(work.frame_url),
+    )
+
+
+@worker.route("/work/<assignment_id>/return", methods=["GET", "POST"])
+@sessions.for_workers
+def return_assignment(assignment_id: str) -> ResponseReturnValue:
+    """Ask, then give a held assignment back."""
+    work = marketplace().assignment(_me(), assignment_id)
+    if request.method == "POST":
+        marketplace().return_assignment(_me(), assignment_id, request.form.get("reason", "").strip()[:1000])
+        flash(f"You returned “{work.title}”.", "success")
+        return redirect(url_for("worker.hits"), 303)
+    if work.frame_url is None:
+        raise refusals.AssignmentNotHeld(work.state)
+    return render_template("marketplace/return_assignment.html", work=work)
+
+
+@worker.get("/work/<assignment_id>/submitted")
+@sessions.for_workers
+def submitted(assignment_id: str) -> ResponseReturnValue:
+    """Show the receipt of a submission, and what to do next."""
+    entry = next(
+        (entry for entry in marketplace().work_history(_me()) if entry.assignment_id == assignment_id), None
+    )
+    if entry is None:
+        raise refusals.AssignmentUnknown
+    work = marketplace().assignment(_me(), assignment_id)
+    return render_template("marketplace/submitted.html", entry=entry, work=work)
+
+
+@worker.get("/dashboard")
+@sessions.for_workers
+def dashboard() -> ResponseReturnValue:
+    """Show what was submitted, how it was judged, and what it earned."""
+    return render_template(
+        "marketplace/dashboard.html",
+        entries=marketplace().work_history(_me()),
+        earnings=marketplace().earnings(_me()),
+    )
+
+
+@worker.get("/dashboard.csv")
+@sessions.for_workers
+def dashboard_csv() -> ResponseReturnValue:
+    """Give the worker's own history as a file."""
+    out = io.StringIO()
+    rows = csv.writer(out)
+    rows.writerow(
+        "assignment_id hit_id title requester state submitted_at auto_approval_at reviewed_at "
+        "reward_usd bonuses_usd bonus_reasons requester_feedback".split()
+    )
+    for entry in marketplace().work_history(_me()):
+        times = (entry.submitted_at, entry.auto_approval_at, entry.reviewed_at)
+        rows.writerow(
+            [
+                entry.assignment_id,
+                entry.hit_id,
+                _cell(entry.title),
+                _cell(entry.requester_name),
+                entry.state,
+                *(at.isoformat() if at else "" for at in times),
+                f"{entry.reward:.2f}",
+                f"{sum(bonus.amount for bonus in entry.bonuses):.2f}",
+                _cell("; ".join(bonus.reason for bonus in entry.bonuses)),
+                _cell(entry.feedback or ""),
+            ]
+        )
+    return Response(
+        out.getvalue(),
+        mimetype="text/csv",
+        headers={"Content-Disposition": "attachment; filename=my-hits.csv"},
+    )
+
+
+@worker.get("/profile")
+@sessions.for_workers
+def profile() -> ResponseReturnValue:
+    """Show the worker's own account."""
+    return render_template("marketplace/profile.html", account=marketplace().worker(_me()))
+
+
+def _cell(text: str) -> str:
+    # A spreadsheet would run a requester's "=..." as a formula.
+    return "'" + text if text[:1] in "=+-@\t\r" and text else text
+
+
+def _frame(url: str) -> ResponseReturnValue | None:
+    """Widen this answer's policy for the frame; refuse content that would run as this site."""
+    if origin(url) in {origin(settings().site_url), origin(request.host_url)}:
+        return errors.page(
+            502,
+            "The requester's page for this HIT lies on this site's own address, where it could act in your name. "
+            "It was not opened. Return the HIT, or choose another one.",
+            "This HIT cannot be shown safely",
+        )
+    allow_frame(url)
+    return None

@@ -1,0 +1,28 @@
+// The work page: asks before a return, and listens to the frame.
+// From the HIT's own origin: {dynahit: "return"} opens the question whether to return the HIT.
+// From the site's externalSubmit page in the frame: {marketplace: "submitted", assignmentId} leads to the receipt.
+(() => {
+  "use strict";
+  const frame = document.getElementById("hit-frame");
+  const dialog = document.getElementById("return-dialog");
+  const link = document.getElementById("return-link");
+  const ask = () => { if (!dialog.open) dialog.showModal(); };
+  link.addEventListener("click", (event) => { event.preventDefault(); ask(); });
+  document.getElementById("return-cancel").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => link.focus());
+
+  addEventListener("message", (event) => {
+    const data = event.data;
+    if (event.source !== frame.contentWindow || typeof data !== "object" || data === null) return;
+    if (event.origin === frame.dataset.origin && data.dynahit === "return") ask();
+    if (event.origin === location.origin && data.marketplace === "submitted"
+        && data.assignmentId === frame.dataset.assignment) location.replace(frame.dataset.done);
+  });
+
+  addEventListener("countdown:end", () => {
+    const text = document.createElement("p");
+    text.textContent = "The time for this HIT is over. It can no longer be submitted; you can accept another one from the list of HITs.";
+    text.className = "frame-over";
+    document.getElementById("time-over").replaceChildren(text);
+  });
+})();
