@@ -1,0 +1,307 @@
+"""A writer's way through one creation HIT: open, ask the model, submit. Every step is safe to repeat."""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from hits.errors import AlreadySubmitted, InvalidInput, NoTriesLeft, NotYetSubmittable, Refused, WrongWorker
+from hits.models import Assignment, Attempt, Hit
+from hits.models.people import worker_for
+from hits.predictions import Attribution, Prediction, WordAttribution
+from hits.states import AssignmentState, AttemptState, HitKind
+from hits.tasks import TaskSpec, digest_of, task
+
+#: A model that was asked this long ago and has not answered was interrupted; its try is given back.
+INTERRUPTED_AFTER = timedelta(seconds=30)
+#: How far the probabilities of one prediction may be from 1 in sum.
+PROBABILITY_TOLERANCE = 1e-3
+WHY_MAX_CHARACTERS = 2000
+
+_ENTITY_ID = re.compile(r"[A-Z0-9]{1,64}")
+_WORKER_ID = re.compile(r"A[A-Z0-9]{1,63}")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a worker stands in a creation HIT; ``hint`` says what can be done next, in words."""
+
+    tries_total: int
+    tries_used: int
+    attempts: tuple[Attempt, ...]
+    fooling: Attempt | None
+    can_ask: bool
+    can_submit: bool
+    hint: str
+
+    @property
+    def tries_left(self) -> int:
+        return self.tries_total - self.tries_used
+
+
+def open_assignment(
+    session: Session,
+    hit: Hit,
+    *,
+    mturk_assignment_id: str,
+    mturk_worker_id: str,
+    pseudonym_key: str,
+    deadline: datetime | None,
+    now: datetime,
+) -> Assignment:
+    """Return the row of a frame's claim, created on first sight. Flushes, never commits.
+
+    The claim counts for nothing until the marketplace's own list shows the assignment with this worker. A later
+    claim of the same assignment for another worker or HIT raises WrongWorker; ids that no marketplace gives out
+    raise InvalidInput.
+    """
+    if not _ENTITY_ID.fullmatch(mturk_assignment_id):
+        raise InvalidInput("The assignment id in this page's address is not one. Open the HIT from the marketplace.")
+    if not _WORKER_ID.fullmatch(mturk_worker_id):
+        raise InvalidInput("The worker id in this page's address is not one. Open the HIT from the marketplace.")
+    known = _assignment(session, mturk_assignment_id)
+    if known is None:
+        try:
+            with session.begin_nested():
+                worker = worker_for(session, mturk_worker_id, key=pseudonym_key, now=now)
+                known = Assignment(
+                    mturk_assignment_id=mturk_assignment_id,
+                    hit_id=hit.id,
+                    worker_id=worker.id,
+                    state=AssignmentState.OPENED,
+                    opened_at=now,
+                    deadline_at=deadline or now + timedelta(seconds=hit.batch.assignment_seconds),
+                )
+                session.add(known)
+        except IntegrityError:
+            # A second tab was faster; its row is the one.
+            known = _assignment(session, mturk_assignment_id)
+            if known is None:
+                raise
+    if known.hit_id != hit.id or known.worker.mturk_worker_id != mturk_worker_id:
+        raise WrongWorker
+    if known.opened_at is None:
+        known.opened_at = now
+    if deadline is not None:
+        known.deadline_at = deadline
+    session.flush()
+    return known
+
+
+def progress(session: Session, assignment: Assignment, now: datetime) -> Progress:
+    """Return where the worker stands. Reads only."""
+    attempts = tuple(_attempts(session, assignment))
+    total = assignment.hit.batch.tries
+    open_tries = [attempt for attempt in attempts if not _was_interrupted(attempt, now)]
+    used = sum(attempt.try_number is not None for attempt in open_tries)
+    fooling = next((attempt for attempt in attempts if attempt.fooled), None)
+    asking = any(attempt.state is AttemptState.ASKING for attempt in open_tries)
+    last = max(attempts, key=lambda attempt: (attempt.asked_at, attempt.id), default=None)
+    model_failed = last is not None and (last.state is AttemptState.UNANSWERED or _was_interrupted(last, now))
+    done = assignment.state is not AssignmentState.OPENED
+    left = total - used
+    can_ask = not done and not asking and fooling is None and left > 0
+    can_submit = not asking and (done or fooling is not None or (left <= 0 and used > 0) or model_failed)
+    if done:
+        hint = "This HIT is submitted."
+    elif asking:
+        hint = "The model is reading your statement."
+    elif fooling is not None:
+        hint = "You fooled the model. Submit this HIT now."
+    elif model_failed:
+        hint = "The model did not answer. Ask it again, or submit: you are paid either way."
+    elif left <= 0:
+        hint = "All tries are used. Submit this HIT now: you are paid as promised."
+    else:
+        hint = f"{left} {'try' if left == 1 else 'tries'} left."
+    return Progress(total, used, attempts, fooling, can_ask, can_submit, hint)
+
+
+def begin_attempt(
+    session: Session, assignment: Assignment, raw: Mapping[str, object], now: datetime
+) -> tuple[Attempt, bool]:
+    """Store what the writer wants to ask and take a try for it; the flag tells whether the model must be asked.
+
+    The same answer again returns the stored attempt and takes no second try; one that the model failed on is asked
+    again. Flushes; the caller commits before it asks the model, so that a crash in between loses nothing.
+    Raises InvalidAnswer, NoTriesLeft, AlreadySubmitted, or Refused (time is up, model already fooled, model busy
+    with another answer of this worker).
+    """
+    hit = _locked_hit(session, assignment)
+    spec = task(hit.batch.round.task_code)
+    if hit.batch.kind is not HitKind.CREATION or hit.context is None or hit.goal_label is None:
+        raise Refused("This HIT asks for judgements, not for statements. Open it from the marketplace again.")
+    if assignment.state is not AssignmentState.OPENED:
+        raise AlreadySubmitted
+    if assignment.deadline_at is not None and now >= assignment.deadline_at:
+        raise Refused("The time for this HIT is over, so nothing was sent to the model. What you wrote before is kept.")
+    answer = spec.check_answer(raw)
+    digest = digest_of(answer)
+    attempts = _attempts(session, assignment)
+    for attempt in attempts:
+        if _was_interrupted(attempt, now):
+            _give_back(attempt, "The service was interrupted.")
+    same = next((attempt for attempt in attempts if attempt.answer_digest == digest), None)
+    if same is not None and same.state is not AttemptState.UNANSWERED:
+        return same, same.state is AttemptState.ASKING
+    if any(attempt.fooled for attempt in attempts):
+        raise Refused("You have already fooled the model here. Submit this HIT now; nothing was sent to the model.")
+    if any(attempt.state is AttemptState.ASKING for attempt in attempts):
+        raise Refused("The model is still reading your other statement. Wait for its answer; no try was used.")
+    taken = {attempt.try_number for attempt in attempts}
+    free = next((number for number in range(1, hit.batch.tries + 1) if number not in taken), None)
+    if free is None:
+        raise NoTriesLeft(hit.batch.tries)
+    if same is None:
+        same = Attempt(
+            public_id=secrets.token_urlsafe(18),
+            assignment_id=assignment.id,
+            hit_id=hit.id,
+            worker_id=assignment.worker_id,
+            answer=answer,
+            answer_digest=digest,
+            goal_label=hit.goal_label,
+            asked_at=now,
+            seconds=0,
+        )
+        session.add(same)
+    same.try_number = free
+    same.state = AttemptState.ASKING
+    same.failure = None
+    same.asked_at = now
+    same.seconds = int((now - (assignment.opened_at or now)).total_seconds())
+    session.flush()
+    return same, True
+
+
+def record_prediction(session: Session, attempt: Attempt, prediction: Prediction, now: datetime) -> None:
+    """Store the model's answer and decide "fooled". Flushes, never commits.
+
+    An attempt that is answered already, or was given back meanwhile, is left alone. An answer that is none (unknown
+    labels, numbers that are no probabilities, a label that is not the likeliest) is recorded as a failure.
+    """
+    _locked_hit(session, attempt.assignment)
+    session.refresh(attempt)
+    if attempt.state is not AttemptState.ASKING:
+        return
+    spec = task(attempt.hit.batch.round.task_code)
+    if fault := unusable(spec, prediction):
+        _give_back(attempt, f"The model's answer can't be used: {fault}.")
+    else:
+        attempt.state = AttemptState.ANSWERED
+        attempt.answered_at = now
+        attempt.model_id = prediction.model_id
+        attempt.model_revision = prediction.revision
+        attempt.predicted_label = prediction.label
+        attempt.probabilities = {code: prediction.probabilities[code] for code in spec.label_codes}
+        attempt.latency_ms = prediction.latency_ms
+        attempt.truncated = prediction.truncated
+        attempt.fooled = spec.is_fooled(attempt.goal_label, prediction.label)
+    session.flush()
+
+
+def record_failure(session: Session, attempt: Attempt, reason: str) -> None:
+    """Give the try back because the model gave no answer. An attempt that is answered already is left alone."""
+    _locked_hit(session, attempt.assignment)
+    session.refresh(attempt)
+    if attempt.state is AttemptState.ASKING:
+        _give_back(attempt, reason)
+        session.flush()
+
+
+def unusable(spec: TaskSpec, prediction: Prediction) -> str | None:
+    """Return what is wrong with a prediction, or None for a sound one."""
+    if set(prediction.probabilities) != set(spec.label_codes):
+        return f"its labels are {sorted(prediction.probabilities)}, the task's are {sorted(spec.label_codes)}"
+    values = prediction.probabilities.values()
+    if not all(math.isfinite(value) and 0 <= value <= 1 for value in values):
+        return "its probabilities are not numbers from 0 to 1"
+    if abs(sum(values) - 1) > PROBABILITY_TOLERANCE:
+        return "its probabilities don't add up to 1"
+    if prediction.label not in spec.label_codes or prediction.probabilities[prediction.label] < max(values):
+        return "its label is not the likeliest one"
+    return None
+
+
+def store_attribution(session: Session, attempt: Attempt, attribution: Attribution) -> None:
+    """Store an explanation with its attempt. Flushes, never commits; the first one stays."""
+    if attempt.attribution is None:
+        attempt.attribution = asdict(attribution)
+        attempt.convergence_delta = attribution.convergence_delta
+        session.flush()
+
+
+def stored_attribution(attempt: Attempt) -> Attribution | None:
+    """Return the explanation stored with an attempt, if there is one."""
+    if attempt.attribution is None:
+        return None
+    fields = dict(attempt.attribution)
+    fields["words"] = tuple(WordAttribution(**word) for word in fields["words"])
+    return Attribution(**fields)
+
+
+def save_submission(session: Session, assignment: Assignment, why: object, now: datetime) -> None:
+    """Save a creation assignment before it is posted to the marketplace. Flushes, never commits.
+
+    Saving again is a no-op. Raises NotYetSubmittable while there is something left to do.
+    """
+    _locked_hit(session, assignment)
+    if assignment.state is not AssignmentState.OPENED:
+        return
+    stands = progress(session, assignment, now)
+    if not stands.attempts:
+        raise NotYetSubmittable(
+            "You have not asked the model yet, so there is nothing to submit. Write a statement first."
+        )
+    if not stands.can_submit:
+        raise NotYetSubmittable(
+            f"You can submit after a statement that fools the model or after your last try. {stands.hint}"
+        )
+    for attempt in stands.attempts:
+        if _was_interrupted(attempt, now):
+            _give_back(attempt, "The service was interrupted.")
+    assignment.why = _checked_why(why)
+    assignment.state = AssignmentState.SAVED
+    assignment.saved_at = now
+    session.flush()
+
+
+def _checked_why(why: object) -> str:
+    # The remark is optional: what can't be stored in it is dropped rather than holding up the submission.
+    text = why if isinstance(why, str) else ""
+    kept = "".join(c for c in text if c in "\n\t" or (c.isprintable() and not "\ud800" <= c <= "\udfff"))
+    return kept.strip()[:WHY_MAX_CHARACTERS]
+
+
+def _assignment(session: Session, mturk_assignment_id: str) -> Assignment | None:
+    return session.scalar(select(Assignment).where(Assignment.mturk_assignment_id == mturk_assignment_id))
+
+
+def _attempts(session: Session, assignment: Assignment) -> list[Attempt]:
+    mine = (Attempt.hit_id == assignment.hit_id) & (Attempt.worker_id == assignment.worker_id)
+    return list(session.scalars(select(Attempt).where(mine).order_by(Attempt.id)))
+
+
+def _locked_hit(session: Session, assignment: Assignment) -> Hit:
+    """Take the HIT's row lock, so that two tabs can't take the same try, and see the assignment as it is now."""
+    hit = session.execute(select(Hit).where(Hit.id == assignment.hit_id).with_for_update()).scalar_one()
+    session.refresh(assignment)
+    return hit
+
+
+def _was_interrupted(attempt: Attempt, now: datetime) -> bool:
+    return attempt.state is AttemptState.ASKING and now - attempt.asked_at >= INTERRUPTED_AFTER
+
+
+def _give_back(attempt: Attempt, reason: str) -> None:
+    attempt.state = AttemptState.UNANSWERED
+    attempt.try_number = None
+    attempt.failure = reason[:300]

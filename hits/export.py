@@ -1,0 +1,81 @@
+"""A round's data as it leaves the house: one object per collected attempt, workers by pseudonym only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from hits.errors import NotFound
+from hits.models import Attempt, Example, Round, Vote
+from hits.tasks import task
+
+#: Rises when a field changes its name or meaning.
+FORMAT_VERSION = 1
+
+
+def find_round(session: Session, task_code: str, number: int) -> Round:
+    """Return the round. Raises NotFound with the rounds that there are."""
+    spec = task(task_code)
+    found = session.scalar(select(Round).where(Round.task_code == spec.code, Round.number == number))
+    if found is None:
+        known = session.scalars(select(Round.number).where(Round.task_code == spec.code).order_by(Round.number)).all()
+        there = f"Its rounds are {', '.join(map(str, known))}." if known else "It has none yet; launch one first."
+        raise NotFound(f"There is no round {number} of the {spec.code} task. {there}")
+    return found
+
+
+def export_round(session: Session, task_code: str, number: int) -> Iterator[dict[str, Any]]:
+    """Yield the round's collected attempts, oldest first, the same rows in the same order every time.
+
+    ``verdict`` is ``not_validated`` where the model was right. ``tries`` is how many the writer had used by then.
+    Worker and assignment ids never appear.
+    """
+    round_ = find_round(session, task_code, number)
+    rows = session.scalars(
+        select(Example)
+        .join(Example.attempt)
+        .where(Example.round_id == round_.id)
+        .order_by(Attempt.asked_at, Attempt.id)
+    )
+    for example in rows:
+        yield _row(session, round_, example)
+
+
+def _row(session: Session, round_: Round, example: Example) -> dict[str, Any]:
+    attempt = example.attempt
+    votes = session.scalars(
+        select(Vote).where(Vote.example_id == example.id, Vote.counted_at.is_not(None)).order_by(Vote.id)
+    )
+    return {
+        "format": FORMAT_VERSION,
+        "id": attempt.public_id,
+        "task": round_.task_code,
+        "task_version": round_.task_version,
+        "round": round_.number,
+        "context": example.context.fields,
+        "answer": attempt.answer,
+        "goal_label": example.goal_label,
+        "final_label": example.final_label,
+        "verdict": example.verdict.value,
+        "model": {
+            "id": attempt.model_id,
+            "revision": attempt.model_revision,
+            "label": attempt.predicted_label,
+            "probabilities": attempt.probabilities,
+            "truncated": attempt.truncated,
+        },
+        "fooled": example.fooled,
+        "attribution": attempt.attribution,
+        "tries": attempt.try_number,
+        "seconds": attempt.seconds,
+        "why": attempt.assignment.why or None,
+        "votes": [
+            {"validator": vote.validator.pseudonym, "label": vote.label, "flag_reason": vote.flag_reason}
+            for vote in votes
+        ],
+        "writer": example.writer.pseudonym,
+        "asked_at": attempt.asked_at.isoformat(),
+    }
