@@ -64,8 +64,12 @@ def init_errors(app: Flask) -> None:
 
     @app.errorhandler(CSRFError)
     def forged(error: CSRFError) -> ResponseReturnValue:
-        text = "This form was too old or did not come from this site, so nothing was changed. Go back, load the page again and repeat."
-        return page(400, text, "The form could not be checked")
+        return page(
+            400,
+            "This form was too old or did not come from this site, so nothing was changed. "
+            "Go back, load the page again and repeat.",
+            "The form could not be checked",
+        )
 
     @app.errorhandler(HTTPException)
     def failed(error: HTTPException) -> ResponseReturnValue:

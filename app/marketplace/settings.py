@@ -63,7 +63,7 @@ class Settings(BaseSettings):
     def _http_loopback_only_on_loopback(self) -> Settings:
         if self.allow_http_loopback and not self.on_loopback:
             raise ValueError(
-                f"MARKETPLACE_ALLOW_HTTP_LOOPBACK is for a site on loopback, and MARKETPLACE_SITE_URL is {self.site_url}"
+                f"MARKETPLACE_ALLOW_HTTP_LOOPBACK needs a site on loopback; MARKETPLACE_SITE_URL is {self.site_url}"
             )
         return self
 

@@ -18,6 +18,20 @@ from hits.marketplace import errors as refusals
 from hits.marketplace.engine import Sort
 
 worker = Blueprint("worker", __name__)
+COLUMNS = (
+    "assignment_id",
+    "hit_id",
+    "title",
+    "requester",
+    "state",
+    "submitted_at",
+    "auto_approval_at",
+    "reviewed_at",
+    "reward_usd",
+    "bonuses_usd",
+    "bonus_reasons",
+    "requester_feedback",
+)
 SORTS: tuple[Sort, ...] = get_args(Sort)
 
 
@@ -191,9 +205,7 @@ def return_assignment(assignment_id: str) -> ResponseReturnValue:
 @sessions.for_workers
 def submitted(assignment_id: str) -> ResponseReturnValue:
     """Show the receipt of a submission, and what to do next."""
-    entry = next(
-        (entry for entry in marketplace().work_history(_me()) if entry.assignment_id == assignment_id), None
-    )
+    entry = next((entry for entry in marketplace().work_history(_me()) if entry.assignment_id == assignment_id), None)
     if entry is None:
         raise refusals.AssignmentUnknown
     work = marketplace().assignment(_me(), assignment_id)
@@ -217,10 +229,7 @@ def dashboard_csv() -> ResponseReturnValue:
     """Give the worker's own history as a file."""
     out = io.StringIO()
     rows = csv.writer(out)
-    rows.writerow(
-        "assignment_id hit_id title requester state submitted_at auto_approval_at reviewed_at "
-        "reward_usd bonuses_usd bonus_reasons requester_feedback".split()
-    )
+    rows.writerow(COLUMNS)
     for entry in marketplace().work_history(_me()):
         times = (entry.submitted_at, entry.auto_approval_at, entry.reviewed_at)
         rows.writerow(

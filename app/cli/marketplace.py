@@ -1,0 +1,340 @@
+"""`dynahit marketplace ...`: sets up and runs the marketplace; reads MARKETPLACE_* from the environment."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from typing import NoReturn
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from app.marketplace.settings import Settings, SettingsMissing, settings_from_environment
+from hits.marketplace import database
+from hits.marketplace.engine import Marketplace
+from hits.marketplace.errors import OperatorError, SiteError
+from hits.marketplace.views import Requester
+
+THREADS = 16
+
+
+def dollars(text: str) -> Decimal:
+    """Return the Decimal of an amount such as 25.00; the engine refuses fractions of a cent.
+
+    Raises click.BadParameter.
+    """
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite():
+        raise click.BadParameter(f"{text!r} is not an amount of dollars such as 25.00")
+    return amount
+
+
+def grant(text: str) -> tuple[str, int]:
+    """Return (id, value) of QUALIFICATION_TYPE_ID=VALUE.
+
+    Raises click.BadParameter.
+    """
+    type_id, equals, number = text.partition("=")
+    if not type_id or not equals or not number.lstrip("-").isdigit():
+        raise click.BadParameter(f"{text!r} is not of the form QUALIFICATION_TYPE_ID=VALUE, such as 3X7837UUADRX=1")
+    return type_id, int(number)
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+@click.group("marketplace")
+def marketplace() -> None:
+    """The MTurk-compatible marketplace: worker site and Requester API."""
+
+
+@marketplace.command()
+def init() -> None:
+    """Bring the marketplace's database to the newest schema. Running it again changes nothing."""
+    settings = _settings()
+    database.upgrade(settings.database_url)
+    with _open(settings) as engine:
+        engine.settle()
+    click.echo("The marketplace's database is ready.")
+
+
+@marketplace.command()
+@click.option("--bind", default="127.0.0.1:8000", show_default=True, help="HOST:PORT to listen on.")
+@click.option("--threads", default=THREADS, show_default=True, help="Requests answered at the same time.")
+def serve(bind: str, threads: int) -> None:
+    """Run the marketplace's web server (gunicorn) until it is stopped."""
+    settings = _settings()
+    check_bind(bind, settings)
+    arguments = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "--worker-class=gthread",
+        # The rate limits are counted in the process's memory, so there is one process.
+        "--workers=1",
+        f"--threads={threads}",
+        f"--bind={bind}",
+        "app.marketplace.factory:create_app()",
+    ]
+    sys.stdout.flush()
+    os.execv(sys.executable, arguments)  # noqa: S606  # no shell: a fixed command line
+
+
+def check_bind(bind: str, settings: Settings) -> None:
+    """Refuse to listen beyond loopback while frames may be plain http.
+
+    Raises click.UsageError.
+    """
+    host = bind.rpartition(":")[0].strip("[]")
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = host == "localhost"
+    if not loopback and settings.http_loopback_allowed:
+        raise click.UsageError(
+            f"--bind {bind} is reachable from other machines, and this marketplace takes plain http pages from "
+            "loopback. Give it an https address (MARKETPLACE_SITE_URL) and leave MARKETPLACE_ALLOW_HTTP_LOOPBACK unset or 0."
+        )
+
+
+@marketplace.command()
+@click.option("--grant", "grants", multiple=True, type=grant, metavar="QUALIFICATION_TYPE_ID=VALUE")
+@click.option("--note", default="", help="For whom it is; only the operator sees it.")
+@click.option("--count", default=1, show_default=True, type=click.IntRange(1, 1000))
+@as_json
+def invite(grants: Sequence[tuple[str, int]], note: str, count: int, as_json: bool) -> None:
+    """Make invitations, each for one new worker, and print their addresses."""
+    settings = _settings()
+    with _open(settings) as engine:
+        codes = [engine.create_invitation(note, grants=dict(grants)) for _ in range(count)]
+    found = [{"code": code, "url": join_url(settings, code)} for code in codes]
+    if as_json:
+        _print_json(found)
+        return
+    for one in found:
+        click.echo(one["url"])
+
+
+def join_url(settings: Settings, code: str) -> str:
+    """Return the address at which an invitation is used."""
+    return f"{settings.site_url}/join?code={code}"
+
+
+@marketplace.command()
+@as_json
+def invitations(as_json: bool) -> None:
+    """List the invitations."""
+    settings = _settings()
+    with _open(settings) as engine:
+        found = engine.invitations()
+    if as_json:
+        _print_json(
+            [
+                {
+                    "code": one.code,
+                    "url": join_url(settings, one.code),
+                    "note": one.note,
+                    "grants": dict(one.grants),
+                    "created_at": one.created_at.isoformat(),
+                    "used_at": one.used_at.isoformat() if one.used_at else None,
+                }
+                for one in found
+            ]
+        )
+        return
+    _print_table(
+        ("invitation", "note", "grants", "created", "used"),
+        [
+            (
+                join_url(settings, one.code) if one.used_at is None else one.code,
+                one.note,
+                ", ".join(f"{type_id}={value}" for type_id, value in one.grants.items()),
+                f"{one.created_at:%Y-%m-%d %H:%M} UTC",
+                f"{one.used_at:%Y-%m-%d %H:%M} UTC" if one.used_at else "open",
+            )
+            for one in found
+        ],
+        "No invitations yet. `dynahit marketplace invite` makes one.",
+    )
+
+
+@marketplace.command("top-up")
+@click.argument("requester")
+@click.argument("amount", type=dollars)
+@click.option("--note", default="top-up by the operator", show_default=True)
+def top_up(requester: str, amount: Decimal, note: str) -> None:
+    """Add AMOUNT dollars to a REQUESTER's account (id, name or e-mail address)."""
+    with _open(_settings()) as engine:
+        account = find_requester(engine, requester)
+        balance = engine.top_up(account.requester_id, amount, note)
+    click.echo(f"{account.name} has ${balance.available:,.2f} available and ${balance.on_hold:,.2f} on hold.")
+
+
+@marketplace.group()
+def requester() -> None:
+    """Accounts that create HITs and pay."""
+
+
+@requester.command("create")
+@click.argument("name")
+@click.option("--email", help="With it and a password the requester can sign in to the console.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+@as_json
+def create_requester(name: str, email: str | None, password_stdin: bool, as_json: bool) -> None:
+    """Create a requester called NAME."""
+    password = sys.stdin.readline().rstrip("\n") if password_stdin else None
+    if email and password is None:
+        password = click.prompt("Password for the console", hide_input=True, confirmation_prompt=True)
+    with _open(_settings()) as engine:
+        account = engine.create_requester(name, email=email, password=password)
+    if as_json:
+        _print_json(_requester_json(account))
+        return
+    click.echo(f"Created requester {account.name} ({account.requester_id}).")
+
+
+@requester.command("list")
+@as_json
+def list_requesters(as_json: bool) -> None:
+    """List the requesters with their money."""
+    with _open(_settings()) as engine:
+        found = [(account, engine.balance(account.requester_id)) for account in engine.requesters()]
+    if as_json:
+        _print_json(
+            [
+                {**_requester_json(account), "available": f"{money.available:.2f}", "on_hold": f"{money.on_hold:.2f}"}
+                for account, money in found
+            ]
+        )
+        return
+    _print_table(
+        ("requester", "name", "e-mail", "available", "on hold"),
+        [
+            (one.requester_id, one.name, one.email or "", f"${money.available:,.2f}", f"${money.on_hold:,.2f}")
+            for one, money in found
+        ],
+        "No requesters yet. `dynahit marketplace requester create NAME` makes one.",
+    )
+
+
+@marketplace.group()
+def key() -> None:
+    """Access keys for the Requester API."""
+
+
+@key.command("create")
+@click.argument("requester")
+@as_json
+def create_key(requester: str, as_json: bool) -> None:
+    """Create a key for a REQUESTER. Its secret is shown now and never again."""
+    with _open(_settings()) as engine:
+        made = engine.create_access_key(find_requester(engine, requester).requester_id)
+    if as_json:
+        _print_json({"access_key_id": made.access_key_id, "secret_access_key": made.secret})
+        return
+    click.echo(f"AWS_ACCESS_KEY_ID={made.access_key_id}\nAWS_SECRET_ACCESS_KEY={made.secret}")
+    click.echo("Keep the secret now: it is not shown again.", err=True)
+
+
+@key.command("list")
+@click.argument("requester")
+@as_json
+def list_keys(requester: str, as_json: bool) -> None:
+    """List a REQUESTER's keys, without secrets."""
+    with _open(_settings()) as engine:
+        found = engine.access_keys(find_requester(engine, requester).requester_id)
+    if as_json:
+        _print_json(
+            [
+                {
+                    "access_key_id": one.access_key_id,
+                    "created_at": one.created_at.isoformat(),
+                    "revoked_at": one.revoked_at.isoformat() if one.revoked_at else None,
+                }
+                for one in found
+            ]
+        )
+        return
+    _print_table(
+        ("key", "created", "state"),
+        [
+            (
+                one.access_key_id,
+                f"{one.created_at:%Y-%m-%d %H:%M} UTC",
+                f"revoked {one.revoked_at:%Y-%m-%d %H:%M} UTC" if one.revoked_at else "in force",
+            )
+            for one in found
+        ],
+        "No keys yet. `dynahit marketplace key create REQUESTER` makes one.",
+    )
+
+
+@key.command("revoke")
+@click.argument("requester")
+@click.argument("access_key_id")
+def revoke_key(requester: str, access_key_id: str) -> None:
+    """End a key of a REQUESTER at once."""
+    with _open(_settings()) as engine:
+        engine.revoke_access_key(find_requester(engine, requester).requester_id, access_key_id)
+    click.echo(f"{access_key_id} is revoked; requests signed with it are refused from now on.")
+
+
+def find_requester(engine: Marketplace, wanted: str) -> Requester:
+    """Return the one requester with this id, name or e-mail address.
+
+    Raises click.UsageError if there is none, or more than one.
+    """
+    found = [one for one in engine.requesters() if wanted in {one.requester_id, one.name, one.email}]
+    if len(found) != 1:
+        what = "No requester is" if not found else f"{len(found)} requesters are"
+        raise click.UsageError(f"{what} called {wanted!r}. `dynahit marketplace requester list` shows their ids.")
+    return found[0]
+
+
+def _settings() -> Settings:
+    try:
+        return settings_from_environment()
+    except SettingsMissing as error:
+        _fail(error)
+
+
+@contextmanager
+def _open(settings: Settings) -> Iterator[Marketplace]:
+    engine = Marketplace(settings.database_url, settings=settings.engine_settings())
+    try:
+        yield engine
+    except (OperatorError, SiteError) as error:
+        _fail(error)
+    finally:
+        engine.close()
+
+
+def _fail(error: Exception) -> NoReturn:
+    raise click.ClickException(str(error)) from error
+
+
+def _requester_json(account: Requester) -> dict[str, str | None]:
+    return {"requester_id": account.requester_id, "name": account.name, "email": account.email}
+
+
+def _print_json(content: object) -> None:
+    click.echo(json.dumps(content, indent=2))
+
+
+def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> None:
+    if not rows:
+        click.echo(empty)
+        return
+    table = Table(*heads)
+    for row in rows:
+        table.add_row(*row)
+    Console(soft_wrap=True).print(table)
