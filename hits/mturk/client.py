@@ -1,0 +1,406 @@
+"""The Requester API as one class: our words in, frozen values out, every list over all its pages, errors translated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from hits.money import usd, wire
+from hits.mturk.errors import (
+    AssignmentMissing,
+    DuplicateRequest,
+    HitAlreadyExists,
+    HitMissing,
+    InsufficientFunds,
+    InvalidAssignmentState,
+    InvalidHitState,
+    MTurkError,
+    MTurkRefused,
+    MTurkUnavailable,
+    QualificationTypeExists,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_mturk.client import MTurkClient
+
+#: Errors that say "not now" rather than "no". boto3 has retried them already when they come out here.
+_LATER = frozenset(
+    {
+        "ServiceFault",
+        "ThrottlingException",
+        "Throttling",
+        "RequestThrottled",
+        "TooManyRequestsException",
+        "ServiceUnavailable",
+        "InternalFailure",
+        "InternalServerError",
+    }
+)
+#: Every message of the marketplace ends with the time in milliseconds, which tells people nothing.
+_STAMP = re.compile(r"\s*\(\d{10,}(?: s)?\)\s*$")
+_QUOTED_ID = re.compile(r'"([A-Z0-9]+)"')
+_STATUS = re.compile(r"status of: ([A-Za-z]+)")
+_PAGE: Any = {"PageSize": 100}
+
+_REFUSALS: Mapping[str, type[MTurkRefused]] = {
+    "InsufficientFunds": InsufficientFunds,
+    "InvalidHITState": InvalidHitState,
+    "AssignmentDoesNotExist": AssignmentMissing,
+    "HITDoesNotExist": HitMissing,
+    "DuplicateRequest": DuplicateRequest,
+    "QualificationTypeAlreadyExists": QualificationTypeExists,
+}
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Who may see and take a HIT: holders of a qualification, with at least ``minimum`` if that is given."""
+
+    qualification_type_id: str
+    minimum: int | None = None
+    actions_guarded: str = "DiscoverPreviewAndAccept"
+
+    def __str__(self) -> str:
+        value = "held" if self.minimum is None else f">= {self.minimum}"
+        return f"{self.qualification_type_id} {value}, {self.actions_guarded}"
+
+
+@dataclass(frozen=True)
+class HitSeen:
+    """A HIT as the marketplace shows it."""
+
+    hit_id: str
+    hit_type_id: str
+    status: str
+    annotation: str
+    max_assignments: int
+    available: int
+    pending: int
+    completed: int
+    expires_at: datetime
+    requirements: frozenset[str]
+
+
+@dataclass(frozen=True)
+class AssignmentSeen:
+    """A submitted assignment as the marketplace shows it; the worker id stays out of its repr."""
+
+    assignment_id: str
+    worker_id: str
+    hit_id: str
+    status: str
+    accept_time: datetime | None
+    submit_time: datetime | None
+    auto_approval_time: datetime | None
+    approval_time: datetime | None
+    rejection_time: datetime | None
+
+    def __repr__(self) -> str:
+        return f"<AssignmentSeen {self.assignment_id} {self.status}>"
+
+
+@dataclass(frozen=True)
+class BonusSeen:
+    """A bonus that was paid, as the marketplace shows it; the worker id stays out of its repr."""
+
+    worker_id: str
+    assignment_id: str
+    amount: Decimal
+    reason: str
+    granted_at: datetime
+
+    def __repr__(self) -> str:
+        return f"<BonusSeen {self.assignment_id} {self.amount}>"
+
+
+class MTurk:
+    """One requester account on one marketplace. Safe to share between threads."""
+
+    def __init__(
+        self, endpoint: str, access_key_id: str, secret: str, *, region: str = "us-east-1", attempts: int = 4
+    ) -> None:
+        self.endpoint = endpoint
+        session = boto3.session.Session()
+        self._client: MTurkClient = session.client(
+            "mturk",
+            endpoint_url=endpoint,
+            region_name=region,
+            aws_access_key_id=access_key_id,
+            aws_secret_access_key=secret,
+            config=Config(
+                connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": attempts}
+            ),
+        )
+
+    def balance(self) -> Decimal:
+        """Return what the account can still spend."""
+        with self._translated("GetAccountBalance"):
+            return Decimal(self._client.get_account_balance()["AvailableBalance"])
+
+    def create_hit_type(
+        self,
+        *,
+        title: str,
+        description: str,
+        keywords: str,
+        reward: Decimal,
+        assignment_seconds: int,
+        auto_approval_seconds: int,
+        requirements: Sequence[Requirement] = (),
+    ) -> str:
+        """Return the id of the HIT type with these properties; equal properties give the same type again."""
+        with self._translated("CreateHITType"):
+            return self._client.create_hit_type(
+                Title=title,
+                Description=description,
+                Keywords=keywords,
+                Reward=wire(reward),
+                AssignmentDurationInSeconds=assignment_seconds,
+                AutoApprovalDelayInSeconds=auto_approval_seconds,
+                QualificationRequirements=[_requirement(item) for item in requirements],
+            )["HITTypeId"]
+
+    def create_hit(
+        self,
+        hit_type_id: str,
+        *,
+        question_xml: str,
+        max_assignments: int,
+        lifetime_seconds: int,
+        annotation: str,
+        request_token: str,
+    ) -> HitSeen:
+        """Create a HIT. Raises HitAlreadyExists with its id when the token was used in the last 24 hours."""
+        with self._translated("CreateHITWithHITType"):
+            created = self._client.create_hit_with_hit_type(
+                HITTypeId=hit_type_id,
+                MaxAssignments=max_assignments,
+                LifetimeInSeconds=lifetime_seconds,
+                Question=question_xml,
+                RequesterAnnotation=annotation,
+                UniqueRequestToken=request_token,
+            )
+            return _hit(created["HIT"])
+
+    def hit(self, hit_id: str) -> HitSeen:
+        """Return one HIT. Raises HitMissing."""
+        with self._translated("GetHIT"):
+            return _hit(self._client.get_hit(HITId=hit_id)["HIT"])
+
+    def hits(self) -> Iterator[HitSeen]:
+        """Yield every HIT of the account that is not disposed of, over all pages."""
+        pages = self._client.get_paginator("list_hits").paginate(PaginationConfig=_PAGE)
+        with self._translated("ListHITs"):
+            for page in pages:
+                yield from (_hit(item) for item in page["HITs"])
+
+    def find_hits_by_annotation(self, prefix: str) -> dict[str, HitSeen]:
+        """Return the account's HITs whose RequesterAnnotation begins with ``prefix``, by annotation."""
+        return {seen.annotation: seen for seen in self.hits() if seen.annotation.startswith(prefix)}
+
+    def assignments(self, hit_id: str) -> Iterator[AssignmentSeen]:
+        """Yield the HIT's submitted, approved and rejected assignments over all pages. Raises HitMissing."""
+        pages = self._client.get_paginator("list_assignments_for_hit").paginate(HITId=hit_id, PaginationConfig=_PAGE)
+        with self._translated("ListAssignmentsForHIT"):
+            for page in pages:
+                yield from (_assignment(item) for item in page["Assignments"])
+
+    def assignment(self, assignment_id: str) -> AssignmentSeen:
+        """Return one submitted assignment. Raises AssignmentMissing or InvalidAssignmentState before submission."""
+        with self._translated("GetAssignment"):
+            return _assignment(self._client.get_assignment(AssignmentId=assignment_id)["Assignment"])
+
+    def approve(self, assignment_id: str, feedback: str = "") -> None:
+        """Approve and pay. Raises InvalidAssignmentState when it is not waiting for review."""
+        extra: dict[str, Any] = {"RequesterFeedback": feedback} if feedback else {}
+        with self._translated("ApproveAssignment"):
+            self._client.approve_assignment(AssignmentId=assignment_id, **extra)
+
+    def reject(self, assignment_id: str, feedback: str) -> None:
+        """Reject without pay; ``feedback`` is shown to the worker. Raises InvalidAssignmentState."""
+        with self._translated("RejectAssignment"):
+            self._client.reject_assignment(AssignmentId=assignment_id, RequesterFeedback=feedback)
+
+    def expire(self, hit_id: str) -> None:
+        """Take the HIT off the site now; expiring it twice is the same as once. Raises HitMissing."""
+        with self._translated("UpdateExpirationForHIT"):
+            try:
+                self._client.update_expiration_for_hit(HITId=hit_id, ExpireAt=datetime.fromtimestamp(0, UTC))
+            except ClientError as error:
+                if "already been processed" not in str(error):
+                    raise
+
+    def delete(self, hit_id: str) -> None:
+        """Dispose of a HIT whose work is all reviewed. Raises InvalidHitState, HitMissing."""
+        with self._translated("DeleteHIT"):
+            self._client.delete_hit(HITId=hit_id)
+
+    def send_bonus(
+        self, *, worker_id: str, assignment_id: str, amount: Decimal, reason: str, request_token: str
+    ) -> None:
+        """Pay a bonus at once. Raises DuplicateRequest when the token was used in the last 24 hours."""
+        with self._translated("SendBonus"):
+            self._client.send_bonus(
+                WorkerId=worker_id,
+                BonusAmount=wire(amount),
+                AssignmentId=assignment_id,
+                Reason=reason,
+                UniqueRequestToken=request_token,
+            )
+
+    def bonus_payments(self, *, assignment_id: str | None = None, hit_id: str | None = None) -> Iterator[BonusSeen]:
+        """Yield the bonuses paid for an assignment, or for all of a HIT, over all pages."""
+        if (assignment_id is None) == (hit_id is None):
+            raise TypeError("bonus_payments needs either an assignment_id or a hit_id.")
+        wanted: dict[str, Any] = {"AssignmentId": assignment_id} if assignment_id else {"HITId": hit_id}
+        pages = self._client.get_paginator("list_bonus_payments").paginate(**wanted, PaginationConfig=_PAGE)
+        with self._translated("ListBonusPayments"):
+            for page in pages:
+                for item in page["BonusPayments"]:
+                    yield BonusSeen(
+                        worker_id=item["WorkerId"],
+                        assignment_id=item["AssignmentId"],
+                        amount=usd(item["BonusAmount"]),
+                        reason=item.get("Reason", ""),
+                        granted_at=_utc(item["GrantTime"]),
+                    )
+
+    def find_or_create_qualification(self, name: str, description: str) -> str:
+        """Return the id of the account's qualification type of exactly this name, created if there is none.
+
+        A new one is active and without a test, so that workers get it by being granted it.
+        """
+        found = self._qualification_named(name)
+        if found:
+            return found
+        try:
+            with self._translated("CreateQualificationType"):
+                return self._client.create_qualification_type(
+                    Name=name, Description=description, QualificationTypeStatus="Active"
+                )["QualificationType"]["QualificationTypeId"]
+        except QualificationTypeExists:
+            # Created by somebody else since we looked.
+            found = self._qualification_named(name)
+            if not found:
+                raise
+            return found
+
+    def grant(self, qualification_type_id: str, worker_id: str, value: int = 1, *, notify: bool = False) -> None:
+        """Give the worker the qualification with this value; a second grant overwrites the first."""
+        with self._translated("AssociateQualificationWithWorker"):
+            self._client.associate_qualification_with_worker(
+                QualificationTypeId=qualification_type_id,
+                WorkerId=worker_id,
+                IntegerValue=value,
+                SendNotification=notify,
+            )
+
+    def _qualification_named(self, name: str) -> str | None:
+        pages = self._client.get_paginator("list_qualification_types").paginate(
+            Query=name, MustBeRequestable=False, MustBeOwnedByCaller=True, PaginationConfig=_PAGE
+        )
+        with self._translated("ListQualificationTypes"):
+            for page in pages:
+                for item in page["QualificationTypes"]:
+                    # Query finds substrings as well.
+                    if item["Name"] == name:
+                        return str(item["QualificationTypeId"])
+        return None
+
+    @contextmanager
+    def _translated(self, operation: str) -> Iterator[None]:
+        try:
+            yield
+        except ClientError as error:
+            raise _translation(error, operation, self.endpoint) from error
+        except BotoCoreError as error:
+            raise MTurkUnavailable(operation, self.endpoint, str(error).rstrip(".")) from error
+
+
+def _translation(error: ClientError, operation: str, endpoint: str) -> MTurkError:
+    response: Mapping[str, Any] = error.response
+    kind = str(response.get("Error", {}).get("Code", ""))
+    status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    told = str(response.get("Message") or response.get("Error", {}).get("Message") or error)
+    message = _STAMP.sub("", told)
+    if kind in _LATER or status >= 500 or status == 429:
+        return MTurkUnavailable(operation, endpoint, f"{kind} {message}".strip().rstrip("."))
+    code = str(response.get("TurkErrorCode") or kind)
+    name = code.removeprefix("AWS.MechanicalTurk.")
+    if name == "HitAlreadyExists":
+        found = _QUOTED_ID.search(message)
+        if found:
+            return HitAlreadyExists(operation, code, message, found.group(1))
+    if name == "InvalidAssignmentState":
+        state = _STATUS.search(message)
+        return InvalidAssignmentState(operation, code, message, state.group(1) if state else "")
+    if "idempotency token" in message and "already been processed" in message:
+        return DuplicateRequest(operation, code, message)
+    return _REFUSALS.get(name, MTurkRefused)(operation, code, message)
+
+
+def _requirement(item: Requirement) -> Any:
+    wanted: dict[str, Any] = {
+        "QualificationTypeId": item.qualification_type_id,
+        "Comparator": "Exists",
+        "ActionsGuarded": item.actions_guarded,
+    }
+    if item.minimum is not None:
+        wanted |= {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [item.minimum]}
+    return wanted
+
+
+def _requirement_seen(item: Mapping[str, Any]) -> str:
+    values = [*item.get("IntegerValues", ()), *item.get("LocaleValues", ())]
+    comparator = item.get("Comparator")
+    value = {"Exists": "held", "GreaterThanOrEqualTo": f">= {values[0] if values else None}"}.get(
+        str(comparator), f"{comparator} {values}"
+    )
+    return f"{item.get('QualificationTypeId')} {value}, {item.get('ActionsGuarded', 'Accept')}"
+
+
+def _hit(item: Mapping[str, Any]) -> HitSeen:
+    return HitSeen(
+        hit_id=item["HITId"],
+        hit_type_id=item.get("HITTypeId", ""),
+        status=item.get("HITStatus", ""),
+        annotation=item.get("RequesterAnnotation", ""),
+        max_assignments=int(item.get("MaxAssignments", 1)),
+        available=int(item.get("NumberOfAssignmentsAvailable", 0)),
+        pending=int(item.get("NumberOfAssignmentsPending", 0)),
+        completed=int(item.get("NumberOfAssignmentsCompleted", 0)),
+        expires_at=_utc(item["Expiration"]),
+        requirements=frozenset(_requirement_seen(one) for one in item.get("QualificationRequirements", ())),
+    )
+
+
+def _assignment(item: Mapping[str, Any]) -> AssignmentSeen:
+    return AssignmentSeen(
+        assignment_id=item["AssignmentId"],
+        worker_id=item["WorkerId"],
+        hit_id=item["HITId"],
+        status=item["AssignmentStatus"],
+        accept_time=_moment(item, "AcceptTime"),
+        submit_time=_moment(item, "SubmitTime"),
+        auto_approval_time=_moment(item, "AutoApprovalTime"),
+        approval_time=_moment(item, "ApprovalTime"),
+        rejection_time=_moment(item, "RejectionTime"),
+    )
+
+
+def _moment(item: Mapping[str, Any], name: str) -> datetime | None:
+    value = item.get(name)
+    return None if value is None else _utc(value)
+
+
+def _utc(value: datetime) -> datetime:
+    return value.astimezone(UTC)
