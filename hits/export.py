@@ -34,12 +34,8 @@ def export_round(session: Session, task_code: str, number: int) -> Iterator[dict
     Worker and assignment ids never appear.
     """
     round_ = find_round(session, task_code, number)
-    rows = session.scalars(
-        select(Example)
-        .join(Example.attempt)
-        .where(Example.round_id == round_.id)
-        .order_by(Attempt.asked_at, Attempt.id)
-    )
+    of_round = select(Example).join(Example.attempt).where(Example.round_id == round_.id)
+    rows = session.scalars(of_round.order_by(Attempt.asked_at, Attempt.id))
     for example in rows:
         yield _row(session, round_, example)
 

@@ -250,12 +250,12 @@ def _places(session: Session, round_: Round, now: datetime) -> dict[int, int]:
         .where(HitBatch.round_id == round_.id, HitBatch.kind == HitKind.VALIDATION, Hit.state != HitState.CLOSED)
         .where(Hit.expires_at.is_(None) | (Hit.expires_at > now))
     ).all()
-    counts = session.execute(
+    reviewed = session.execute(
         select(Assignment.hit_id, func.count())
         .where(Assignment.hit_id.in_([hit.id for hit in hits]), Assignment.state.in_(COLLECTED))
         .group_by(Assignment.hit_id)
     )
-    collected = {hit_id: count for hit_id, count in counts.tuples()}  # noqa: C416 - dict() of rows has no types
+    collected = {row[0]: row[1] for row in reviewed}
     places: dict[int, int] = Counter()
     for hit in hits:
         left = max(hit.max_assignments - collected.get(hit.id, 0), 0)

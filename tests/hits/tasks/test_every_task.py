@@ -1,0 +1,79 @@
+"""What must hold for each task, whichever tasks there are."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hits.errors import InvalidAnswer, InvalidInput, NotFound
+from hits.tasks import TASKS, TaskSpec, find_tasks, task
+from hits.tasks._spec import incomplete
+
+every_task = pytest.mark.parametrize("spec", TASKS.values(), ids=lambda spec: spec.code)
+
+
+@every_task
+def test_it_is_complete(spec: TaskSpec) -> None:
+    assert incomplete(spec) == []
+    assert len(spec.quiz) >= 7
+    assert len(spec.examples) >= len(spec.labels)
+    assert len(spec.title) <= 128
+    assert len(spec.description) <= 2000
+
+
+@every_task
+def test_its_quiz_asks_for_every_label(spec: TaskSpec) -> None:
+    assert set(Counter(item.right for item in spec.quiz)) == set(spec.label_codes)
+
+
+@every_task
+def test_the_model_is_fooled_exactly_when_the_labels_differ(spec: TaskSpec) -> None:
+    for goal in spec.label_codes:
+        assert {said for said in spec.label_codes if spec.is_fooled(goal, said)} == set(spec.label_codes) - {goal}
+
+
+@every_task
+def test_an_unknown_label_is_refused_with_the_list(spec: TaskSpec) -> None:
+    with pytest.raises(InvalidInput, match=spec.label_codes[0]):
+        spec.goal_sentence("LABEL_0")
+    with pytest.raises(InvalidInput):
+        spec.is_fooled(spec.label_codes[0], "LABEL_0")
+
+
+@every_task
+def test_its_fields_refuse_what_is_no_text(spec: TaskSpec) -> None:
+    with pytest.raises(InvalidAnswer):
+        spec.check_answer({})
+    with pytest.raises(InvalidAnswer):
+        spec.check_context({"unknown": "x"})
+
+
+def test_an_unknown_task_is_refused_with_the_list() -> None:
+    with pytest.raises(NotFound, match="sentiment"):
+        task("poetry")
+
+
+@pytest.mark.parametrize(
+    ("source", "error"), [("", TypeError), ("TASK = 3", TypeError), ("from hits.tasks.sentiment import TASK", None)]
+)
+def test_a_package_of_tasks_is_read_loudly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, error: type[Exception] | None
+) -> None:
+    package = tmp_path / f"tasks_{abs(hash(source))}"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "_notes.py").write_text("raise RuntimeError")
+    (package / "one.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    if error:
+        with pytest.raises(error, match=r"one must define TASK"):
+            find_tasks(package.name, [str(package)])
+    else:
+        assert list(find_tasks(package.name, [str(package)])) == ["sentiment"]
+        (package / "two.py").write_text(source)
+        with pytest.raises(ValueError, match="repeats"):
+            find_tasks(package.name, [str(package)])

@@ -1,0 +1,298 @@
+"""A writer's way through a creation HIT, and everything that may be tried to bend it."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, sessionmaker
+
+from hits import attempts
+from hits.clock import FixedClock
+from hits.errors import (
+    AlreadySubmitted,
+    HitsError,
+    InvalidAnswer,
+    InvalidInput,
+    NoTriesLeft,
+    NotYetSubmittable,
+    Refused,
+    WrongWorker,
+)
+from hits.models import Assignment, Attempt
+from hits.predictions import Attribution, Prediction, WordAttribution
+from hits.states import AssignmentState, AttemptState
+from tests import factories as make
+
+
+def says(label: str, **probabilities: float) -> Prediction:
+    values = probabilities or {"negative": 0.1, "positive": 0.1, "neutral": 0.1, label: 0.8}
+    return Prediction("model", "r1", label, values, 12.5)
+
+
+def ask(session: Session, assignment: Assignment, text: str, label: str, clock: FixedClock) -> Attempt:
+    attempt, must_ask = attempts.begin_attempt(session, assignment, {"statement": text}, clock.now())
+    assert must_ask
+    attempts.record_prediction(session, attempt, says(label), clock.now())
+    clock.advance(timedelta(seconds=10))
+    return attempt
+
+
+@pytest.fixture
+def assignment(session: Session) -> Assignment:
+    return make.make_assignment(session, hit=make.make_hit(session))
+
+
+def test_opening_twice_gives_one_assignment(session: Session, clock: FixedClock) -> None:
+    hit = make.make_hit(session)
+    claim = {"mturk_assignment_id": "3ABC", "mturk_worker_id": "AONE", "pseudonym_key": "k", "deadline": None}
+
+    first = attempts.open_assignment(session, hit, **claim, now=clock.now())  # type: ignore[arg-type]
+    clock.advance(timedelta(minutes=1))
+    second = attempts.open_assignment(session, hit, **claim, now=clock.now())  # type: ignore[arg-type]
+
+    assert first is second
+    assert first.deadline_at == clock.now() + timedelta(seconds=hit.batch.assignment_seconds - 60)
+    assert first.worker.pseudonym.startswith("w-")
+
+
+def test_an_assignment_of_another_worker_or_hit_is_refused(session: Session, clock: FixedClock) -> None:
+    hit, other_hit = make.make_hit(session), make.make_hit(session)
+    known = make.make_assignment(session, hit=hit)
+    claim = {"mturk_assignment_id": known.mturk_assignment_id, "pseudonym_key": "k", "deadline": None}
+
+    with pytest.raises(WrongWorker):
+        attempts.open_assignment(session, hit, mturk_worker_id="AOTHER", **claim, now=clock.now())  # type: ignore[arg-type]
+    with pytest.raises(WrongWorker):
+        attempts.open_assignment(
+            session,
+            other_hit,
+            mturk_worker_id=known.worker.mturk_worker_id,
+            **claim,
+            now=clock.now(),  # type: ignore[arg-type]
+        )
+
+
+@pytest.mark.parametrize(
+    ("assignment_id", "worker_id"), [("3ABC", "B1"), ("<script>", "AONE"), ("", "AONE"), ("3A", "")]
+)
+def test_ids_that_are_none_are_refused(session: Session, clock: FixedClock, assignment_id: str, worker_id: str) -> None:
+    with pytest.raises(InvalidInput):
+        attempts.open_assignment(
+            session,
+            make.make_hit(session),
+            mturk_assignment_id=assignment_id,
+            mturk_worker_id=worker_id,
+            pseudonym_key="k",
+            deadline=None,
+            now=clock.now(),
+        )
+    assert session.scalar(select(func.count(Assignment.id))) == 0
+
+
+def test_the_server_decides_that_the_model_was_fooled(
+    session: Session, assignment: Assignment, clock: FixedClock
+) -> None:
+    right = ask(session, assignment, "The soup was awful.", "negative", clock)
+    wrong = ask(session, assignment, "I had worse soup in prison, I think.", "positive", clock)
+
+    stands = attempts.progress(session, assignment, clock.now())
+    assert (right.fooled, wrong.fooled) == (False, True)
+    assert stands.fooling is wrong
+    assert (stands.tries_used, stands.can_ask, stands.can_submit) == (2, False, True)
+    with pytest.raises(Refused, match="already fooled"):
+        attempts.begin_attempt(session, assignment, {"statement": "One more."}, clock.now())
+
+
+def test_the_same_text_again_takes_no_second_try(session: Session, assignment: Assignment, clock: FixedClock) -> None:
+    first = ask(session, assignment, "The soup was awful.", "negative", clock)
+
+    again, must_ask = attempts.begin_attempt(
+        session, assignment, {"statement": "  The soup was awful. \r\n"}, clock.now()
+    )
+
+    assert again is first
+    assert not must_ask
+    assert attempts.progress(session, assignment, clock.now()).tries_used == 1
+
+
+def test_a_sixth_try_is_refused_also_after_returning_and_accepting_again(
+    session: Session, assignment: Assignment, clock: FixedClock
+) -> None:
+    for number in range(5):
+        ask(session, assignment, f"Bad soup, visit {number}.", "negative", clock)
+    with pytest.raises(NoTriesLeft):
+        attempts.begin_attempt(session, assignment, {"statement": "Bad soup again."}, clock.now())
+    accepted_again = make.make_assignment(session, hit=assignment.hit, worker=assignment.worker)
+
+    with pytest.raises(NoTriesLeft):
+        attempts.begin_attempt(session, accepted_again, {"statement": "Bad soup again."}, clock.now())
+    assert attempts.progress(session, accepted_again, clock.now()).can_submit
+
+
+def test_submitting_needs_a_fooling_attempt_or_the_last_try(
+    session: Session, assignment: Assignment, clock: FixedClock
+) -> None:
+    with pytest.raises(NotYetSubmittable, match="not asked"):
+        attempts.save_submission(session, assignment, "", clock.now())
+    ask(session, assignment, "The soup was awful.", "negative", clock)
+    with pytest.raises(NotYetSubmittable, match="4 tries left"):
+        attempts.save_submission(session, assignment, "", clock.now())
+    ask(session, assignment, "I had worse soup in prison.", "positive", clock)
+
+    attempts.save_submission(session, assignment, " irony\0 ", clock.now())
+    attempts.save_submission(session, assignment, "another story", clock.now())
+
+    assert assignment.state is AssignmentState.SAVED
+    assert assignment.why == "irony"
+    with pytest.raises(AlreadySubmitted):
+        attempts.begin_attempt(session, assignment, {"statement": "Late."}, clock.now())
+
+
+def test_a_failing_model_uses_no_try_and_lets_the_worker_submit(
+    session: Session, assignment: Assignment, clock: FixedClock
+) -> None:
+    attempt, _ = attempts.begin_attempt(session, assignment, {"statement": "The soup."}, clock.now())
+    attempts.record_failure(session, attempt, "The model took too long.")
+
+    stands = attempts.progress(session, assignment, clock.now())
+    assert (stands.tries_used, stands.can_ask, stands.can_submit) == (0, True, True)
+
+    again, must_ask = attempts.begin_attempt(session, assignment, {"statement": "The soup."}, clock.now())
+    assert (again is attempt, must_ask, again.try_number) == (True, True, 1)
+    attempts.record_failure(session, again, "The model took too long.")
+    attempts.save_submission(session, assignment, "", clock.now())
+    assert assignment.state is AssignmentState.SAVED
+
+
+def test_an_attempt_that_a_crash_left_open_gives_its_try_back(
+    session: Session, assignment: Assignment, clock: FixedClock
+) -> None:
+    attempt, _ = attempts.begin_attempt(session, assignment, {"statement": "The soup."}, clock.now())
+    with pytest.raises(Refused, match="still reading"):
+        attempts.begin_attempt(session, assignment, {"statement": "Another soup."}, clock.now())
+    clock.advance(attempts.INTERRUPTED_AFTER)
+
+    assert attempts.progress(session, assignment, clock.now()).can_submit
+    later = ask(session, assignment, "Another soup.", "negative", clock)
+
+    assert attempt.state is AttemptState.UNANSWERED
+    assert later.try_number == 1
+    attempts.record_prediction(session, attempt, says("positive"), clock.now())
+    assert attempt.fooled is None
+
+
+@pytest.mark.parametrize(
+    "prediction",
+    [
+        says("positive", negative=0.5, positive=0.5),
+        says("positive", negative=0.1, positive=0.8, neutral=float("nan")),
+        says("positive", negative=0.3, positive=0.8, neutral=0.3),
+        says("positive", negative=0.8, positive=0.1, neutral=0.1),
+        says("LABEL_1", negative=0.8, positive=0.1, neutral=0.1),
+        says("positive", negative=-0.5, positive=1.4, neutral=0.1),
+    ],
+)
+def test_an_answer_that_can_not_be_used_is_a_failure_and_no_verdict(
+    session: Session, assignment: Assignment, clock: FixedClock, prediction: Prediction
+) -> None:
+    attempt, _ = attempts.begin_attempt(session, assignment, {"statement": "The soup."}, clock.now())
+
+    attempts.record_prediction(session, attempt, prediction, clock.now())
+
+    assert attempt.state is AttemptState.UNANSWERED
+    assert attempt.fooled is None
+    assert attempts.progress(session, assignment, clock.now()).tries_used == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   \n", "\u200b\u2060", "a\0b", "x" * 100_000, "\ud800", "a\x1bb", None, 7, ["x"]]
+)
+def test_text_that_can_not_be_used_is_refused_and_uses_no_try(
+    session: Session, assignment: Assignment, clock: FixedClock, text: object
+) -> None:
+    with pytest.raises(InvalidAnswer) as caught:
+        attempts.begin_attempt(session, assignment, {"statement": text}, clock.now())
+
+    assert caught.value.field == "statement"
+    assert attempts.progress(session, assignment, clock.now()).attempts == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "😀 Das war nix 👩‍👩‍👧",
+        "هذا المطعم سيئ جدا",
+        "<script>alert(1)</script>",
+        "'; DROP TABLE attempt; --",
+        "a\n\tb",
+        "é",
+    ],
+)
+def test_any_other_text_is_kept_exactly(session: Session, assignment: Assignment, clock: FixedClock, text: str) -> None:
+    attempt = ask(session, assignment, text, "negative", clock)
+    session.commit()
+    session.expire_all()
+
+    assert session.get_one(Attempt, attempt.id).answer == {"statement": text}
+
+
+def test_the_time_for_the_hit_ends(session: Session, assignment: Assignment, clock: FixedClock) -> None:
+    clock.advance(timedelta(hours=1))
+
+    with pytest.raises(Refused, match="time"):
+        attempts.begin_attempt(session, assignment, {"statement": "Late soup."}, clock.now())
+
+
+def test_an_explanation_comes_back_as_it_was_stored(
+    session: Session, assignment: Assignment, clock: FixedClock
+) -> None:
+    attempt = ask(session, assignment, "Bad soup.", "negative", clock)
+    assert attempts.stored_attribution(attempt) is None
+    given = Attribution(
+        "m", "r", "integrated_gradients", 20, "negative", (WordAttribution(0, 3, "Bad", 1.5),), 0.01, True, 0.3
+    )
+
+    attempts.store_attribution(session, attempt, given)
+    session.commit()
+    session.expire_all()
+
+    assert attempts.stored_attribution(session.get_one(Attempt, attempt.id)) == given
+
+
+def test_two_tabs_at_once_never_take_more_tries_than_there_are(
+    session_factory: sessionmaker[Session], clock: FixedClock
+) -> None:
+    with session_factory() as session:
+        assignment_id = make.make_assignment(session, hit=make.make_hit(session)).id
+        session.commit()
+    gate = threading.Barrier(8)
+    errors: list[BaseException] = []
+
+    def tab(number: int) -> None:
+        gate.wait()
+        with session_factory() as session:
+            try:
+                assignment = session.get_one(Assignment, assignment_id)
+                attempt, _ = attempts.begin_attempt(session, assignment, {"statement": f"Soup {number}."}, clock.now())
+                session.commit()
+                attempts.record_prediction(session, attempt, says("negative"), clock.now())
+                session.commit()
+            except HitsError:
+                session.rollback()
+            except BaseException as error:
+                errors.append(error)
+
+    tabs = [threading.Thread(target=tab, args=(number,)) for number in range(8)]
+    for thread in tabs:
+        thread.start()
+    for thread in tabs:
+        thread.join()
+
+    with session_factory() as session:
+        numbers = list(session.scalars(select(Attempt.try_number).order_by(Attempt.try_number)))
+    assert errors == []
+    assert 1 <= len(numbers) <= 5
+    assert numbers == list(range(1, len(numbers) + 1))

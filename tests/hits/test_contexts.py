@@ -1,0 +1,62 @@
+"""Contexts files are read whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hits.contexts import read_contexts
+from hits.errors import InvalidContexts
+from hits.tasks import task
+
+SPEC = task("sentiment")
+
+
+def written(folder: Path, content: bytes) -> Path:
+    path = folder / "contexts.jsonl"
+    path.write_bytes(content)
+    return path
+
+
+def test_contexts_come_back_in_order(tmp_path: Path) -> None:
+    path = written(tmp_path, '\ufeff{"prompt": "Un café."}\r\n\r\n{"prompt": "A bus 🚌."}\n'.encode())
+
+    assert read_contexts(path, SPEC) == [{"prompt": "Un café."}, {"prompt": "A bus 🚌."}]
+
+
+def test_every_broken_line_is_named_with_its_reason(tmp_path: Path) -> None:
+    lines = [
+        '{"prompt": "good"}',
+        '{"prompt": "open',
+        '{"text": "x"}',
+        '["prompt"]',
+        '{"prompt": ""}',
+        '{"prompt": "good"}',
+        '{"prompt": 3}',
+        '{"prompt": "nul \\u0000"}',
+        "[" * 100_000,
+    ]
+    with pytest.raises(InvalidContexts) as caught:
+        read_contexts(written(tmp_path, "\n".join(lines).encode()), SPEC)
+
+    found = {finding.line: finding.reason for finding in caught.value.findings}
+    assert sorted(found) == [2, 3, 4, 5, 6, 7, 8, 9]
+    assert "not JSON" in found[2]
+    assert "unknown field 'text'" in found[3]
+    assert "not list" in found[4]
+    assert "empty" in found[5]
+    assert "line 1" in found[6]
+    assert "nested too deeply" in found[9]
+    assert "nothing was launched" in str(caught.value)
+
+
+@pytest.mark.parametrize(("content", "reason"), [(b"\n\n", "no contexts"), (b'{"prompt": "a"}\n\xff\xfe', "UTF-8")])
+def test_a_file_without_contexts_says_so(tmp_path: Path, content: bytes, reason: str) -> None:
+    with pytest.raises(InvalidContexts, match=reason):
+        read_contexts(written(tmp_path, content), SPEC)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidContexts, match="No such file"):
+        read_contexts(tmp_path / "nowhere.jsonl", SPEC)
