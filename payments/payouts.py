@@ -1,0 +1,415 @@
+"""The outbox of bonuses: each step of a payout as one change of its row. When to commit is the caller's business.
+
+The order that keeps it safe, whatever crashes: plan (token stored), commit; claim, commit; ask the marketplace outside
+any transaction; mark and book together, commit. A row that was claimed and not marked is looked up in the marketplace's
+own list before it is sent again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, Protocol
+
+from sqlalchemy import Select, and_, func, or_, select, update
+from sqlalchemy.engine import CursorResult
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from hits.models import Assignment, Attempt, Example, HitBatch, Vote
+from hits.states import AssignmentState, Moderation, Verdict
+from payments.ledger import record_bonus, record_promise, record_withdrawal
+from payments.models import PAID, UNSURE, Payout, PayoutState
+from payments.rules import VERIFIED_FOOLING_EXAMPLE, Bonus, bonus_owed
+
+#: The marketplace remembers a request token for 24 hours; an hour is left for clocks that differ.
+TOKEN_LIFE: Final = timedelta(hours=23)
+#: A call that was begun this recently may still be on its way, so its token must not be replaced.
+CALL_LIFE: Final = timedelta(minutes=15)
+
+#: The base work of these was taken. Rejected work earns no bonus.
+PAYABLE: Final = (AssignmentState.SUBMITTED, AssignmentState.APPROVED)
+
+#: Without letters and digits that are easily mistaken for one another.
+_ALPHABET: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+_CAUSE_MAX_CHARACTERS: Final = 500
+
+
+class BonusPayment(Protocol):
+    """A bonus as the marketplace shows it."""
+
+    @property
+    def worker_id(self) -> str: ...
+    @property
+    def assignment_id(self) -> str: ...
+    @property
+    def amount(self) -> Decimal: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def granted_at(self) -> datetime: ...
+
+
+class BonusSender(Protocol):
+    """What paying needs of a marketplace; raises hits.mturk.errors."""
+
+    def balance(self) -> Decimal: ...
+
+    def send_bonus(
+        self, *, worker_id: str, assignment_id: str, amount: Decimal, reason: str, request_token: str
+    ) -> None: ...
+
+    def bonus_payments(
+        self, *, assignment_id: str | None = None, hit_id: str | None = None
+    ) -> Iterable[BonusPayment]: ...
+
+
+@dataclass(frozen=True)
+class DueBonus:
+    """A verified fooling example that earns a bonus, with the assignment that the bonus can be attached to."""
+
+    example: Example
+    assignment: Assignment
+    bonus: Bonus
+    reference: str
+
+
+@dataclass(frozen=True)
+class Order:
+    """A claimed payout, whole, so that nothing is read from the database while the marketplace is asked.
+
+    ``unsure``: an earlier call may have paid it already. The worker id stays out of its repr.
+    """
+
+    payout_id: int
+    reference: str
+    pseudonym: str
+    worker_id: str = field(repr=False)
+    assignment_id: str
+    amount: Decimal
+    reason: str
+    request_token: str = field(repr=False)
+    token_sent_at: datetime
+    claimed_before_at: datetime | None
+    claim: int
+    unsure: bool
+
+
+def new_reference() -> str:
+    """Return a reference that nobody can guess and everybody can read out: ``DH-7Q2M4K9TXB``."""
+    return "DH-" + "".join(secrets.choice(_ALPHABET) for _ in range(10))
+
+
+def new_token() -> str:
+    """Return a fresh request token, of at most 64 characters."""
+    return f"bonus-{secrets.token_hex(20)}"
+
+
+def shows(payment: BonusPayment, reference: str) -> bool:
+    """Tell whether the marketplace's payment is the one with this reference."""
+    return payment.reason.rstrip().endswith(reference)
+
+
+def find_payment(sender: BonusSender, assignment_id: str, reference: str) -> BonusPayment | None:
+    """Return the payment with this reference from the marketplace's own list, None if it shows none."""
+    return next((seen for seen in sender.bonus_payments(assignment_id=assignment_id) if shows(seen, reference)), None)
+
+
+def due_bonuses(session: Session) -> list[DueBonus]:
+    """Return the bonuses that are owed and not planned yet, oldest example first. Changes nothing.
+
+    Owed: the model was fooled, the readers agree with the writer's label, nothing is under moderation, and the
+    writer's assignment was submitted and not rejected.
+    """
+    planned = select(Payout.example_id).where(Payout.rule == VERIFIED_FOOLING_EXAMPLE)
+    due = []
+    for example in session.scalars(_verified().where(Example.id.not_in(planned)).order_by(Example.id)).all():
+        assignment = payable_assignment(session, example)
+        if assignment is None or not _is_cleared(example):
+            continue
+        reference = new_reference()
+        bonus = bonus_owed(
+            example, assignment.hit.batch, readers=agreeing_readers(session, example), reference=reference
+        )
+        if bonus is not None:
+            due.append(DueBonus(example, assignment, bonus, reference))
+    return due
+
+
+def _verified() -> Select[Any]:
+    return select(Example).where(
+        Example.fooled.is_(True),
+        Example.verdict == Verdict.VALID_AND_MODEL_WRONG,
+        Example.final_label == Example.goal_label,
+    )
+
+
+def _is_cleared(example: Example) -> bool:
+    return example.moderation not in (Moderation.OPEN, Moderation.UPHELD)
+
+
+def payable_assignment(session: Session, example: Example) -> Assignment | None:
+    """Return the writer's assignment of that HIT which was sent in and not rejected, None if there is none.
+
+    A writer may have returned the HIT after the attempt and finished it in a second assignment.
+    """
+    return session.scalar(
+        select(Assignment)
+        .join(Attempt, and_(Attempt.hit_id == Assignment.hit_id, Attempt.worker_id == Assignment.worker_id))
+        .where(Attempt.id == example.attempt_id, Assignment.state.in_(PAYABLE))
+        .order_by((Assignment.id == Attempt.assignment_id).desc(), Assignment.id)
+        .limit(1)
+    )
+
+
+def agreeing_readers(session: Session, example: Example) -> int:
+    """Return how many counted votes gave the writer's label."""
+    return (
+        session.scalar(
+            select(func.count())
+            .select_from(Vote)
+            .where(Vote.example_id == example.id, Vote.counted_at.is_not(None), Vote.label == example.goal_label)
+        )
+        or 0
+    )
+
+
+def plan_bonuses(session: Session, now: datetime) -> list[Payout]:
+    """Plan every bonus that is owed, once, and book its promise; return the new rows. Flushes, never commits.
+
+    Unpaid rows follow their example: a new flag holds them, a dismissed one frees them, an example that no longer
+    earns the bonus withdraws the promise. Two planners at once are safe: the second one finds the rows there.
+    """
+    _follow_examples(session, now)
+    return [payout for due in due_bonuses(session) if (payout := _plan(session, due, now)) is not None]
+
+
+def _plan(session: Session, due: DueBonus, now: datetime) -> Payout | None:
+    payout = Payout(
+        reference=due.reference,
+        example_id=due.example.id,
+        rule=due.bonus.rule,
+        round_id=due.example.round_id,
+        worker_id=due.assignment.worker_id,
+        assignment_id=due.assignment.id,
+        amount=due.bonus.amount,
+        reason=due.bonus.reason,
+        request_token=new_token(),
+        planned_at=now,
+    )
+    try:
+        with session.begin_nested():
+            session.add(payout)
+    except IntegrityError:
+        there = select(Payout.id).where(Payout.example_id == due.example.id, Payout.rule == due.bonus.rule)
+        if session.scalar(there) is None:
+            raise
+        # Another planner was faster; its row stands, with its promise.
+        return None
+    record_promise(session, payout, now)
+    return payout
+
+
+def _follow_examples(session: Session, now: datetime) -> None:
+    waiting = (PayoutState.PLANNED, PayoutState.FAILED, PayoutState.HELD, PayoutState.NOT_DUE)
+    rows = session.scalars(
+        select(Payout)
+        .join(Payout.example)
+        .where(Payout.state.in_(waiting))
+        .where(
+            or_(
+                Payout.state.in_((PayoutState.HELD, PayoutState.NOT_DUE)),
+                Example.id.not_in(_verified().with_only_columns(Example.id)),
+                Example.moderation.in_((Moderation.OPEN, Moderation.UPHELD)),
+                Payout.assignment_id.in_(select(Assignment.id).where(Assignment.state.not_in(PAYABLE))),
+            )
+        )
+        .order_by(Payout.id)
+    ).all()
+    for payout in rows:
+        wanted = _state_by_example(session, payout)
+        before = payout.state
+        if wanted is before or (before is PayoutState.FAILED and wanted is PayoutState.PLANNED):
+            continue
+        # The state is part of the condition: a row that another process has claimed meanwhile is left alone.
+        if not _change(session, payout.id, {before}, state=wanted, cause=None):
+            continue
+        session.refresh(payout)
+        if wanted is PayoutState.NOT_DUE:
+            record_withdrawal(session, payout, now)
+        elif before is PayoutState.NOT_DUE:
+            payout.promise_number += 1
+            session.flush()
+            record_promise(session, payout, now)
+
+
+def _state_by_example(session: Session, payout: Payout) -> PayoutState:
+    example = payout.example
+    if example.verdict is Verdict.FLAGGED or example.moderation is Moderation.OPEN:
+        # A promise that was withdrawn is given again only once the example is clear.
+        return PayoutState.NOT_DUE if payout.state is PayoutState.NOT_DUE else PayoutState.HELD
+    if payout.assignment.state not in PAYABLE or not _is_cleared(example):
+        return PayoutState.NOT_DUE
+    batch: HitBatch = payout.assignment.hit.batch
+    due = bonus_owed(example, batch, readers=agreeing_readers(session, example), reference=payout.reference)
+    return PayoutState.PLANNED if due else PayoutState.NOT_DUE
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A row to deal with, and how often it had been claimed when it was listed."""
+
+    payout_id: int
+    claims: int
+
+
+def waiting(session: Session) -> list[Waiting]:
+    """Return the rows to deal with: those that may have been paid first, then planned ones, oldest first."""
+    rows = session.execute(
+        select(Payout.id, Payout.state, Payout.tries)
+        .where(Payout.state.in_((*UNSURE, PayoutState.PLANNED)))
+        .order_by(Payout.id)
+    ).all()
+    return [Waiting(row.id, row.tries) for row in sorted(rows, key=lambda row: row.state is PayoutState.PLANNED)]
+
+
+def free_failed(session: Session) -> int:
+    """Make failed rows planned again, as rows that may have been paid; return how many. Flushes, never commits."""
+    return _change(session, None, {PayoutState.FAILED}, state=PayoutState.DOUBTFUL)
+
+
+def claim(session: Session, row: Waiting, now: datetime) -> Order | None:
+    """Move a row to ``sending`` and return all that sending it takes; None if another process has dealt with it since.
+
+    The caller commits before it asks the marketplace.
+    """
+    payout = session.get(Payout, row.payout_id, populate_existing=True, with_for_update=True)
+    if payout is None or payout.tries != row.claims or payout.state not in (*UNSURE, PayoutState.PLANNED):
+        return None
+    unsure, before = payout.state in UNSURE, payout.claimed_at
+    token_sent_at = payout.token_sent_at or now
+    changed = _change(
+        session,
+        payout.id,
+        {payout.state},
+        claim_seen=row.claims,
+        state=PayoutState.SENDING,
+        tries=row.claims + 1,
+        claimed_at=now,
+        token_sent_at=token_sent_at,
+    )
+    if not changed:
+        return None
+    session.refresh(payout)
+    return Order(
+        payout_id=payout.id,
+        reference=payout.reference,
+        pseudonym=payout.worker.pseudonym,
+        worker_id=payout.worker.mturk_worker_id,
+        assignment_id=payout.assignment.mturk_assignment_id,
+        amount=payout.amount,
+        reason=payout.reason,
+        request_token=payout.request_token,
+        token_sent_at=token_sent_at,
+        claimed_before_at=before,
+        claim=payout.tries,
+        unsure=unsure,
+    )
+
+
+def is_token_forgotten(order: Order, now: datetime) -> bool:
+    """Tell whether the marketplace may no longer know the order's token, so that sending it again could pay twice."""
+    return now - order.token_sent_at >= TOKEN_LIFE
+
+
+def may_be_on_its_way(order: Order, now: datetime) -> bool:
+    """Tell whether the call of an earlier claim could still reach the marketplace."""
+    return order.claimed_before_at is not None and now - order.claimed_before_at < CALL_LIFE
+
+
+def renew_token(session: Session, order: Order, now: datetime) -> str | None:
+    """Store a new token for a claimed row and return it; None if the claim was lost. The caller commits first."""
+    token = new_token()
+    changed = _change(
+        session,
+        order.payout_id,
+        {PayoutState.SENDING},
+        claim_seen=order.claim,
+        request_token=token,
+        token_sent_at=now,
+    )
+    return token if changed else None
+
+
+def mark_sent(session: Session, order: Order, sent_at: datetime) -> bool:
+    """Mark a payout as paid and book it; False if that was done already. Flushes, never commits.
+
+    Money that moved is booked whoever claimed the row meanwhile.
+    """
+    unpaid = set(PayoutState) - PAID
+    if not _change(session, order.payout_id, unpaid, state=PayoutState.SENT, sent_at=sent_at, cause=None):
+        return False
+    payout = session.get(Payout, order.payout_id, populate_existing=True)
+    if payout is None:
+        raise LookupError(f"Payout {order.reference} has vanished.")
+    record_bonus(session, payout, sent_at)
+    return True
+
+
+def mark_doubtful(session: Session, order: Order, cause: str) -> None:
+    """Note that no clear answer came; the next settle looks it up. Flushes, never commits."""
+    _release(session, order, PayoutState.DOUBTFUL, cause)
+
+
+def mark_failed(session: Session, order: Order, cause: str) -> None:
+    """Note that the marketplace refused to pay. Flushes, never commits."""
+    _release(session, order, PayoutState.FAILED, cause)
+
+
+def put_back(session: Session, order: Order) -> None:
+    """Give a claimed row back that the marketplace has certainly not paid. Flushes, never commits."""
+    _release(session, order, PayoutState.PLANNED, None)
+
+
+def _release(session: Session, order: Order, state: PayoutState, cause: str | None) -> None:
+    _change(
+        session,
+        order.payout_id,
+        {PayoutState.SENDING},
+        claim_seen=order.claim,
+        state=state,
+        cause=None if cause is None else cause[:_CAUSE_MAX_CHARACTERS],
+    )
+
+
+def unconfirmed(session: Session) -> list[Payout]:
+    """Return the sent payouts that were not yet seen in the marketplace's list, oldest first."""
+    return list(session.scalars(select(Payout).where(Payout.state == PayoutState.SENT).order_by(Payout.id)))
+
+
+def mark_confirmed(session: Session, payout_id: int, now: datetime) -> None:
+    """Note that the marketplace's own list shows the payment. Flushes, never commits."""
+    _change(session, payout_id, {PayoutState.SENT}, state=PayoutState.CONFIRMED, confirmed_at=now)
+
+
+def _change(
+    session: Session,
+    payout_id: int | None,
+    states: Iterable[PayoutState],
+    *,
+    claim_seen: int | None = None,
+    **values: Any,
+) -> int:
+    """Update rows only if they are still in one of the states, and under the claim if one is given; return how many."""
+    statement = update(Payout).where(Payout.state.in_(list(states)))
+    if payout_id is not None:
+        statement = statement.where(Payout.id == payout_id)
+    if claim_seen is not None:
+        statement = statement.where(Payout.tries == claim_seen)
+    result = session.execute(statement.values(**values).execution_options(synchronize_session=False))
+    if not isinstance(result, CursorResult):
+        raise TypeError(f"An update gave {result!r}.")
+    return result.rowcount
