@@ -1,0 +1,1 @@
+"""Who may work: the qualifications that HITs ask for and who holds them."""

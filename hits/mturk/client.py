@@ -122,6 +122,18 @@ class BonusSeen:
         return f"<BonusSeen {self.assignment_id} {self.amount}>"
 
 
+@dataclass(frozen=True)
+class Grant:
+    """A qualification that a worker holds; the worker id stays out of its repr."""
+
+    worker_id: str
+    value: int
+    granted_at: datetime
+
+    def __repr__(self) -> str:
+        return f"<Grant {self.value}>"
+
+
 class MTurk:
     """One requester account on one marketplace. Safe to share between threads."""
 
@@ -303,6 +315,24 @@ class MTurk:
                 IntegerValue=value,
                 SendNotification=notify,
             )
+
+    def revoke(self, qualification_type_id: str, worker_id: str, reason: str = "") -> None:
+        """Take the qualification away from the worker. Raises MTurkRefused when it is not held."""
+        extra: dict[str, Any] = {"Reason": reason} if reason else {}
+        with self._translated("DisassociateQualificationFromWorker"):
+            self._client.disassociate_qualification_from_worker(
+                QualificationTypeId=qualification_type_id, WorkerId=worker_id, **extra
+            )
+
+    def holders(self, qualification_type_id: str) -> Iterator[Grant]:
+        """Yield those who hold the qualification, over all pages."""
+        pages = self._client.get_paginator("list_workers_with_qualification_type").paginate(
+            QualificationTypeId=qualification_type_id, Status="Granted", PaginationConfig=_PAGE
+        )
+        with self._translated("ListWorkersWithQualificationType"):
+            for page in pages:
+                for item in page["Qualifications"]:
+                    yield Grant(item["WorkerId"], int(item.get("IntegerValue", 1)), _utc(item["GrantTime"]))
 
     def _qualification_named(self, name: str) -> str | None:
         pages = self._client.get_paginator("list_qualification_types").paginate(
