@@ -89,11 +89,12 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 def register_tables() -> None:
     """Import every module that defines a table of dynahit."""
-    for module in ("hits.models", "payments.models", "app.models"):
+    modules = ("hits.models", "payments.models", "app.models")
+    for module in modules:
         try:
             importlib.import_module(module)
         except ModuleNotFoundError as error:
-            if error.name != module:
+            if error.name not in modules:
                 raise
 
 
