@@ -102,7 +102,8 @@ def check_bind(bind: str, settings: Settings) -> None:
     if not loopback and settings.http_loopback_allowed:
         raise click.UsageError(
             f"--bind {bind} is reachable from other machines, and this marketplace takes plain http pages from "
-            "loopback. Give it an https address (MARKETPLACE_SITE_URL) and leave MARKETPLACE_ALLOW_HTTP_LOOPBACK unset or 0."
+            "loopback. Give it an https address (MARKETPLACE_SITE_URL) and leave "
+            "MARKETPLACE_ALLOW_HTTP_LOOPBACK unset or 0."
         )
 
 

@@ -1,0 +1,255 @@
+"""A worker's whole walk in a real browser, with the HIT's page on another site; axe on each page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask, render_template_string, request
+from pydantic import SecretStr
+
+from app.marketplace.factory import create_app
+from app.marketplace.settings import Settings
+from hits.marketplace.clock import SystemClock
+from hits.marketplace.engine import Marketplace
+from hits.marketplace.settings import MarketplaceSettings
+from tests.app.marketplace.conftest import PASSWORD, hit_params, question, serving
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = Path(os.environ.get("DYNAHIT_CHROMIUM", "/usr/bin/chromium"))
+ARTIFACTS = Path(__file__).resolve().parents[3] / "artifacts" / "marketplace"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+HIT_PAGE = """<!doctype html><html lang="en"><title>Task</title><h1>Write a sentence</h1>
+<form method="post" action="{{ target }}/mturk/externalSubmit">
+<input type="hidden" name="assignmentId" value="{{ assignment_id }}">
+<label>Sentence <input name="sentence" {{ 'disabled' if preview }}></label>
+<button {{ 'disabled' if preview }}>Submit</button></form>
+<button id="decline">I do not want to do this</button>
+<script>document.getElementById("decline").onclick = () => parent.postMessage({dynahit: "return"}, "*");</script>"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        pytest.skip(f"no browser at {CHROMIUM}: apt-get install chromium, or set DYNAHIT_CHROMIUM")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+class Site:
+    """A marketplace and a HIT's page, served on two sites."""
+
+    def __init__(self, url: str, page_url: str, engine: Marketplace, requester_id: str) -> None:
+        self.url = url
+        self.page_url = page_url
+        self.engine = engine
+        self.requester_id = requester_id
+
+    def create_hit(self, **changes: Any) -> dict[str, Any]:
+        """Publish a HIT that opens the page."""
+        params = hit_params(Question=question(self.page_url), **changes)
+        return self.engine.call(self.requester_id, "CreateHIT", params)["HIT"]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    page = Flask("hit_page")
+
+    @page.get("/hit")
+    def hit() -> str:
+        return render_template_string(
+            HIT_PAGE,
+            target=request.args.get("turkSubmitTo", ""),
+            assignment_id=request.args["assignmentId"],
+            preview=request.args["assignmentId"] == "ASSIGNMENT_ID_NOT_AVAILABLE",
+        )
+
+    class Late:
+        app: Any = None
+
+        def __call__(self, environ: Any, start_response: Any) -> Any:
+            return self.app(environ, start_response)
+
+    late = Late()
+    with serving(page) as page_server, serving(late) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        database_url = f"sqlite:///{tmp_path / 'marketplace.db'}"
+        engine = Marketplace(database_url, settings=MarketplaceSettings.for_tests(site_url=url), clock=SystemClock())
+        engine.create_schema()
+        late.app = create_app(
+            Settings(database_url=database_url, secret_key=SecretStr("0123456789abcdef" * 2), site_url=url),
+            marketplace=engine,
+        )
+        requester = engine.create_requester("Sentiment Lab", email="lab@example.org", password=PASSWORD)
+        engine.top_up(requester.requester_id, Decimal(100), "seed")
+        # localhost and 127.0.0.1 are two sites to a browser.
+        yield Site(url, f"http://localhost:{page_server.server_port}/hit", engine, requester.requester_id)
+        engine.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 700})
+    opened = context.new_page()
+    problems: list[str] = []
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    yield opened
+    context.close()
+    assert problems == []
+
+
+def check(page: Any, name: str) -> None:
+    """Look at one page: no axe findings, nothing wider than the window; keep pictures of three kinds."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    for kind, width, height, scheme in [
+        ("phone", 375, 740, "light"),
+        ("narrow", 320, 640, "light"),
+        ("dark", 1280, 700, "dark"),
+        ("wide", 1280, 700, "light"),
+    ]:
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0, (name, kind, overflow)
+        if kind != "narrow":
+            page.screenshot(path=str(ARTIFACTS / f"{name}-{kind}.png"))
+        if kind in {"wide", "dark"}:
+            found = Axe().run(page).response["violations"]
+            assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == [], (name, kind)
+
+
+def test_a_worker_joins_looks_works_submits_and_sees_it(site: Site, page: Any) -> None:
+    site.create_hit(MaxAssignments=1)
+    site.create_hit(MaxAssignments=1)
+    code = site.engine.create_invitation("ada")
+
+    page.goto(f"{site.url}/sign-in")
+    check(page, "sign-in")
+    page.goto(f"{site.url}/join?code={code}")
+    check(page, "join")
+    page.get_by_label("Choose a user name").fill("ada")
+    page.get_by_label("Choose a password").fill(PASSWORD)
+    page.get_by_role("button", name="Create my account").click()
+    page.get_by_role("heading", name="HITs", exact=True).wait_for()
+    check(page, "hits")
+
+    page.get_by_role("link", name="Preview: Write a statement").click()
+    assert page.frame_locator("iframe").get_by_role("button", name="Submit").is_disabled()
+    check(page, "preview")
+    page.get_by_role("button", name="Accept this HIT").click()
+
+    frame = page.frame_locator("#hit-frame")
+    frame.get_by_label("Sentence").wait_for()
+    check(page, "work")
+    box = page.locator("#hit-frame").bounding_box()
+    assert box["width"] == 1280
+    assert box["height"] >= 700 - 48
+    assert page.evaluate("document.documentElement.scrollHeight") <= 700
+    page.reload()
+    frame.get_by_label("Sentence").fill("A fine day")
+    frame.get_by_role("button", name="Submit").click()
+
+    page.get_by_role("heading", name="Your work is submitted").wait_for()
+    assert page.url.endswith("/submitted")
+    check(page, "submitted")
+    page.get_by_role("button", name="Accept the next HIT of this kind").click()
+    frame.get_by_role("button", name="I do not want to do this").click()
+    dialog = page.get_by_role("dialog")
+    dialog.wait_for()
+    check(page, "return-dialog")
+    page.keyboard.press("Escape")
+    page.goto(f"{site.url}/work")
+    check(page, "my-hits")
+    page.get_by_role("link", name="Return: Write a statement").click()
+    check(page, "return")
+    page.get_by_label("Why do you return it?").fill("Enough for today")
+    page.get_by_role("button", name="Return the HIT").click()
+    page.get_by_text("You returned").wait_for()
+    page.get_by_role("link", name="Dashboard").click()
+    page.get_by_role("heading", name="Dashboard").wait_for()
+    check(page, "dashboard")
+    page.get_by_role("link", name="ada").click()
+    check(page, "profile")
+    (assignment,) = [
+        assignment
+        for hit in site.engine.call(site.requester_id, "ListHITs", {})["HITs"]
+        for assignment in site.engine.call(site.requester_id, "ListAssignmentsForHIT", {"HITId": hit["HITId"]})[
+            "Assignments"
+        ]
+    ]
+    assert "<FreeText>A fine day</FreeText>" in assignment["Answer"]
+
+
+def test_without_script_the_walk_works_too(site: Site, browser: Any) -> None:
+    site.create_hit(MaxAssignments=1)
+    code = site.engine.create_invitation("ada")
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 375, "height": 740})
+    page = context.new_page()
+
+    page.goto(f"{site.url}/join?code={code}")
+    page.get_by_label("Choose a user name").fill("ada")
+    page.get_by_label("Choose a password").fill(PASSWORD)
+    page.get_by_role("button", name="Create my account").click()
+    page.get_by_role("button", name="Accept").click()
+    frame = page.frame_locator("#hit-frame")
+    frame.get_by_label("Sentence").fill("Plain")
+    frame.get_by_role("button", name="Submit").click()
+    frame.get_by_role("heading", name="Your work is submitted").wait_for()
+    page.get_by_role("link", name="HITs").click()
+    page.get_by_role("link", name="Dashboard").click()
+    page.get_by_text("Waiting", exact=True).wait_for()
+    context.close()
+
+
+def test_a_frame_cannot_pretend_that_it_was_submitted_or_lead_the_page_away(site: Site, page: Any) -> None:
+    site.create_hit(MaxAssignments=1)
+    code = site.engine.create_invitation("ada")
+    page.goto(f"{site.url}/join?code={code}")
+    page.get_by_label("Choose a user name").fill("ada")
+    page.get_by_label("Choose a password").fill(PASSWORD)
+    page.get_by_role("button", name="Create my account").click()
+    page.get_by_role("button", name="Accept").click()
+    page.frame_locator("#hit-frame").get_by_label("Sentence").wait_for()
+    assignment_id = page.locator("#hit-frame").get_attribute("data-assignment")
+    frame = next(frame for frame in page.frames if frame.url.startswith(site.page_url))
+
+    frame.evaluate("id => parent.postMessage({marketplace: 'submitted', assignmentId: id}, '*')", assignment_id)
+    page.evaluate("window.postMessage({dynahit: 'return'}, '*')")
+    page.wait_for_timeout(300)
+
+    assert page.url.endswith(f"/work/{assignment_id}")
+    assert not page.locator("#return-dialog").is_visible()
+
+
+def test_the_requester_console_is_readable(site: Site, page: Any) -> None:
+    page.goto(f"{site.url}/requester/sign-in")
+    check(page, "requester-sign-in")
+    page.get_by_label("E-mail address").fill("lab@example.org")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    site.create_hit()
+    page.reload()
+    check(page, "requester-overview")
+    page.get_by_role("link", name="Account").click()
+    page.get_by_role("heading", name="Account", exact=True).wait_for()
+    check(page, "requester-account")

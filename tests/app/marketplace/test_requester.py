@@ -1,0 +1,93 @@
+"""The requester console: what it shows, and to whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hits.marketplace.engine import Marketplace
+from tests.app.marketplace.conftest import PASSWORD, Account, Visitor, accepted
+
+
+@pytest.fixture
+def console(visitor: Visitor, account: Account) -> Visitor:
+    visitor.get("/requester/sign-in")
+    response = visitor.post("/requester/sign-in", {"email": "lab@example.org", "password": PASSWORD})
+    assert response.status_code == 200
+    return visitor
+
+
+def test_the_overview_shows_money_hits_and_what_waits(
+    console: Visitor, worker: Visitor, hit: dict[str, Any], engine: Marketplace, account: Account
+) -> None:
+    assignment_id = accepted(worker, hit["HITId"])
+    worker.client.post("/mturk/externalSubmit", data={"assignmentId": assignment_id, "a": "1"})
+
+    console.get("/requester/")
+
+    text, money = console.text(), engine.balance(account.requester_id)
+    assert f"${money.available:.2f}" in text
+    assert f"${money.on_hold:.2f}" in text
+    assert assignment_id in text
+    assert "3 Dec 2026, 12:00 UTC" in text
+    assert hit["HITId"] in text
+
+
+def test_an_approved_assignment_waits_no_longer(
+    console: Visitor, worker: Visitor, hit: dict[str, Any], engine: Marketplace, account: Account
+) -> None:
+    assignment_id = accepted(worker, hit["HITId"])
+    worker.client.post("/mturk/externalSubmit", data={"assignmentId": assignment_id, "a": "1"})
+    engine.call(account.requester_id, "ApproveAssignment", {"AssignmentId": assignment_id})
+
+    console.get("/requester/")
+
+    assert "Nothing waits for your review." in console.text()
+
+
+def test_the_account_lists_every_line_and_key(console: Visitor, hit: dict[str, Any], account: Account) -> None:
+    response = console.get("/requester/account")
+
+    assert "seed" in console.text()
+    assert hit["HITId"] in console.text()
+    assert account.access_key_id in console.text()
+    assert account.secret not in response.text
+
+
+def test_another_requesters_hits_are_not_shown(visitor: Visitor, engine: Marketplace, hit: dict[str, Any]) -> None:
+    engine.create_requester("Other", email="other@example.org", password=PASSWORD)
+    visitor.get("/requester/sign-in")
+    visitor.post("/requester/sign-in", {"email": "other@example.org", "password": PASSWORD})
+
+    visitor.get("/requester/")
+
+    assert "You have no HITs yet." in visitor.text()
+    assert hit["HITId"] not in visitor.text()
+
+
+def test_a_wrong_password_is_refused_and_limited(visitor: Visitor, account: Account) -> None:
+    visitor.get("/requester/sign-in")
+
+    answers = [
+        visitor.post("/requester/sign-in", {"email": "lab@example.org", "password": "wrong"}).status_code
+        for _ in range(11)
+    ]
+
+    assert answers == [422] * 10 + [429]
+
+
+@pytest.mark.parametrize("path", ["/requester/", "/requester/account"])
+def test_the_console_needs_signing_in(visitor: Visitor, path: str) -> None:
+    assert visitor.client.get(path).location.startswith("/requester/sign-in")
+
+
+def test_signing_out_ends_it(console: Visitor) -> None:
+    console.post("/requester/sign-out")
+
+    assert console.client.get("/requester/").status_code == 303
+
+
+def test_a_forged_sign_out_is_refused(console: Visitor) -> None:
+    assert console.client.post("/requester/sign-out", data={"csrf_token": "forged"}).status_code == 400
+    assert console.client.get("/requester/").status_code == 200

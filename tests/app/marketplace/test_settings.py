@@ -1,0 +1,88 @@
+"""The environment is read once, completely, and never guessed."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from app.marketplace.settings import Settings, SettingsMissing, origin, origin_text, settings_from_environment
+
+SECRET = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DATABASE_URL", "SECRET_KEY", "FRAME_SECRET", "SITE_URL", "ALLOWED_HOSTS", "ALLOW_HTTP_LOOPBACK"):
+        monkeypatch.delenv(f"MARKETPLACE_{name}", raising=False)
+
+
+def test_a_missing_secret_stops_the_start_and_every_missing_variable_is_named() -> None:
+    with pytest.raises(SettingsMissing) as caught:
+        settings_from_environment()
+
+    assert "MARKETPLACE_SECRET_KEY is not set" in str(caught.value)
+    assert "MARKETPLACE_DATABASE_URL is not set" in str(caught.value)
+
+
+def test_a_short_secret_is_refused_without_being_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MARKETPLACE_DATABASE_URL", "sqlite://")
+    monkeypatch.setenv("MARKETPLACE_SECRET_KEY", "tooshortsecret")
+
+    with pytest.raises(SettingsMissing, match="at least 32 characters") as caught:
+        settings_from_environment()
+
+    assert "tooshortsecret" not in str(caught.value)
+
+
+def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MARKETPLACE_DATABASE_URL", "sqlite://")
+    monkeypatch.setenv("MARKETPLACE_SECRET_KEY", SECRET)
+    monkeypatch.setenv("MARKETPLACE_SITE_URL", "https://work.example.org/")
+    monkeypatch.setenv("MARKETPLACE_ALLOWED_HOSTS", "work.internal, 10.0.0.5")
+
+    settings = settings_from_environment()
+
+    assert settings.site_url == "https://work.example.org"
+    assert settings.hosts == ("work.internal", "10.0.0.5", "work.example.org")
+    assert not settings.http_loopback_allowed
+
+
+def test_plain_http_frames_are_for_a_site_on_loopback() -> None:
+    local = Settings(database_url="sqlite://", secret_key=SecretStr(SECRET))
+
+    assert local.http_loopback_allowed
+    assert local.engine_settings().allow_http_loopback
+    with pytest.raises(ValidationError, match="needs a site on loopback"):
+        Settings(
+            database_url="sqlite://",
+            secret_key=SecretStr(SECRET),
+            site_url="https://work.example.org",
+            allow_http_loopback=True,
+        )
+
+
+def test_the_keys_of_sessions_and_store_differ_and_stay_the_same() -> None:
+    settings = Settings(database_url="sqlite://", secret_key=SecretStr(SECRET))
+
+    assert settings.derived_key("sessions") != settings.derived_key("access-key secrets")
+    assert settings.engine_settings().secret_key == settings.engine_settings().secret_key
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "http://", "https://work.example.org/site", "work.example.org"])
+def test_a_site_address_that_is_no_origin_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError, match="an origin such as"):
+        Settings(database_url="sqlite://", secret_key=SecretStr(SECRET), site_url=url)
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("https://Example.org/hit?x=1", "https://example.org"),
+        ("https://example.org:443/", "https://example.org"),
+        ("http://localhost:8001/hit", "http://localhost:8001"),
+        ("http://[::1]:8001/hit", "http://[::1]:8001"),
+    ],
+)
+def test_an_origin_is_written_as_browsers_write_it(url: str, text: str) -> None:
+    assert origin_text(url) == text
+    assert origin(url) == origin(text)

@@ -1,0 +1,459 @@
+"""The worker site, page by page, as a person meets it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from app.marketplace.worker import _cell
+from hits.marketplace.clock import TestClock
+from hits.marketplace.engine import Marketplace
+from tests.app.marketplace.conftest import PASSWORD, Account, Visitor, accepted, hit_params, new_worker, question
+
+
+def submit(visitor: Visitor, assignment_id: str, **fields: str) -> Any:
+    return visitor.client.post("/mturk/externalSubmit", data={"assignmentId": assignment_id, **fields})
+
+
+# Joining and signing in
+
+
+def test_an_invitation_makes_an_account_and_signs_in(visitor: Visitor, engine: Marketplace) -> None:
+    response = visitor.join(engine.create_invitation("test"), "ada")
+
+    assert response.request.path == "/hits"
+    assert "Your account is ready" in visitor.text()
+    assert engine.authenticate_worker("ada", PASSWORD).user_name == "ada"
+
+
+def test_a_used_invitation_is_refused_in_words_beside_its_field(
+    visitor: Visitor, worker: Visitor, engine: Marketplace
+) -> None:
+    code = engine.invitations()[0].code
+
+    response = visitor.join(code, "berta")
+
+    assert response.status_code == 422
+    field = visitor.page.find("input", {"name": "code"})
+    assert field is not None
+    assert field["aria-invalid"] == "true"
+    error = visitor.page.find(id="code-error")
+    assert error is not None
+    assert "used already" in error.get_text()
+
+
+@pytest.mark.parametrize(
+    ("code", "user_name", "password", "field"),
+    [
+        ("nonsense", "berta", PASSWORD, "code"),
+        (None, "a", PASSWORD, "user_name"),
+        (None, "ada", PASSWORD, "user_name"),
+        (None, "berta", "short", "password"),
+        (None, "", "", "user_name"),
+    ],
+)
+def test_a_wrong_field_is_named_and_no_account_is_made(
+    visitor: Visitor, worker: Visitor, engine: Marketplace, code: str | None, user_name: str, password: str, field: str
+) -> None:
+    open_code = engine.create_invitation("open")
+    visitor.get("/join")
+
+    response = visitor.post(
+        "/join", {"code": open_code if code is None else code, "user_name": user_name, "password": password}
+    )
+
+    assert response.status_code == 422
+    assert visitor.page.find(id=f"{field}-error") is not None
+    assert engine.invitations()[-1].used_at is None
+    assert password == "" or password not in response.text
+
+
+def test_sign_out_and_in_again(worker: Visitor) -> None:
+    worker.post("/sign-out")
+    assert worker.client.get("/dashboard").status_code == 303
+
+    worker.get("/sign-in")
+    worker.post("/sign-in", {"user_name": "ada", "password": PASSWORD})
+
+    assert worker.client.get("/dashboard").status_code == 200
+
+
+def test_a_wrong_password_is_refused_and_failures_are_limited(visitor: Visitor, worker: Visitor) -> None:
+    visitor.get("/sign-in")
+    answers = [visitor.post("/sign-in", {"user_name": "ada", "password": f"wrong {n}"}).status_code for n in range(11)]
+
+    assert answers[:10] == [422] * 10
+    assert answers[10] == 429
+    assert "Too many attempts" in visitor.text()
+
+
+def test_many_people_behind_one_address_may_sign_in(app: Flask, engine: Marketplace) -> None:
+    for n in range(12):
+        visitor = new_worker(app, engine, f"worker{n}")
+        visitor.post("/sign-out")
+        visitor.get("/sign-in")
+
+        assert visitor.post("/sign-in", {"user_name": f"worker{n}", "password": PASSWORD}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/hits", "/work", "/work/3ABC", "/dashboard", "/dashboard.csv", "/profile", "/mturk/preview?groupId=3ABC"]
+)
+def test_a_page_of_ones_own_needs_signing_in(visitor: Visitor, path: str) -> None:
+    response = visitor.client.get(path)
+
+    assert response.status_code == 303
+    assert response.location.startswith("/sign-in?next=")
+
+
+@pytest.mark.parametrize(
+    "path", ["/sign-in", "/join", "/sign-out", "/hits/3ABC/accept", "/groups/3A/accept", "/work/3A/return"]
+)
+def test_a_forged_form_changes_nothing(worker: Visitor, hit: dict[str, Any], engine: Marketplace, path: str) -> None:
+    path = path.replace("3ABC", hit["HITId"])
+
+    response = worker.client.post(path, data={"csrf_token": "forged", "user_name": "ada", "password": PASSWORD})
+
+    assert response.status_code == 400
+    assert "nothing was changed" in response.text
+    assert worker.client.get("/dashboard").status_code == 200
+    assert engine.held(worker_id(worker)) == []
+
+
+def worker_id(worker: Visitor) -> str:
+    worker.get("/profile")
+    code = worker.page.find("code")
+    assert code is not None
+    return code.get_text()
+
+
+# Finding HITs
+
+
+def test_the_list_shows_what_decides(worker: Visitor, hit: dict[str, Any]) -> None:
+    worker.get("/hits")
+
+    text = worker.text()
+    for words in (
+        "Write a statement that fools a model",
+        "Bonus $0.30 for each verified one.",
+        "Reward $0.30",
+        "Time allotted 1 hour",
+        "HITs left for you 1",
+        "Requester Sentiment Lab",
+        "Paid at the latest 3 days after you submit",
+        "You qualify",
+    ):
+        assert words in text
+
+
+def test_an_empty_list_says_what_will_appear(worker: Visitor) -> None:
+    worker.get("/hits")
+
+    assert "No HITs are open for you at the moment." in worker.text()
+
+
+def titles(worker: Visitor) -> list[str]:
+    return [heading.get_text() for heading in worker.page.select(".hit-list h2")]
+
+
+@pytest.fixture
+def three_hits(engine: Marketplace, account: Account, clock: TestClock) -> None:
+    for title, reward, seconds in [("Long", "2.00", 7200), ("Short", "0.05", 60), ("Middle", "0.50", 600)]:
+        params = hit_params(Title=title, Reward=reward, AssignmentDurationInSeconds=seconds)
+        engine.call(account.requester_id, "CreateHIT", params)
+        clock.advance(minutes=1)
+
+
+@pytest.mark.usefixtures("three_hits")
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", ["Long", "Middle", "Short"]),
+        ("?sort=reward", ["Long", "Middle", "Short"]),
+        ("?sort=newest", ["Middle", "Short", "Long"]),
+        ("?sort=time", ["Short", "Middle", "Long"]),
+        ("?sort=bogus", ["Long", "Middle", "Short"]),
+        ("?q=mid", ["Middle"]),
+        ("?q=sentiment+lab&sort=time", ["Short", "Middle", "Long"]),
+    ],
+)
+def test_the_list_is_searched_and_sorted_by_its_address(worker: Visitor, query: str, expected: list[str]) -> None:
+    worker.get("/hits" + query)
+
+    assert titles(worker) == expected
+
+
+def test_a_search_without_result_offers_the_whole_list(worker: Visitor, hit: dict[str, Any]) -> None:
+    worker.get("/hits?q=zebra")
+
+    assert "No HIT matches." in worker.text()
+    assert worker.page.find("a", string="Show all HITs") is not None
+
+
+@pytest.fixture
+def guarded_hit(engine: Marketplace, account: Account) -> dict[str, Any]:
+    kind = engine.call(
+        account.requester_id,
+        "CreateQualificationType",
+        {"Name": "Validator", "Description": "Validates", "QualificationTypeStatus": "Active"},
+    )["QualificationType"]
+    requirement = {"QualificationTypeId": kind["QualificationTypeId"], "Comparator": "Exists"}
+    params = hit_params(Title="Validate", QualificationRequirements=[requirement])
+    hit = engine.call(account.requester_id, "CreateHIT", params)["HIT"]
+    return {**hit, "kind": kind["QualificationTypeId"]}
+
+
+def test_a_hit_one_does_not_qualify_for_says_why_and_cannot_be_accepted(
+    worker: Visitor, guarded_hit: dict[str, Any]
+) -> None:
+    worker.get("/hits")
+    assert "You do not qualify" in worker.text()
+    assert "Validator" in worker.text()
+    worker.get("/hits?qualified=1")
+    assert "No HIT matches." in worker.text()
+
+    worker.get(f"/hits/{guarded_hit['HITId']}")
+    assert worker.page.find("button", string="Accept this HIT") is None
+    response = worker.post(f"/hits/{guarded_hit['HITId']}/accept")
+
+    assert response.status_code == 403
+    assert "Validator" in worker.text()
+
+
+def test_an_invitation_can_grant_what_a_hit_asks_for(
+    app: Flask, visitor: Visitor, engine: Marketplace, guarded_hit: dict[str, Any]
+) -> None:
+    visitor.join(engine.create_invitation("validator", grants={guarded_hit["kind"]: 1}), "vera")
+
+    assert accepted(visitor, guarded_hit["HITId"])
+
+
+# Preview and work
+
+
+def frame(worker: Visitor) -> dict[str, Any]:
+    found = worker.page.find("iframe")
+    assert found is not None
+    return dict(found.attrs)
+
+
+def test_a_preview_shows_the_frame_without_the_worker_and_needs_no_account(
+    visitor: Visitor, hit: dict[str, Any]
+) -> None:
+    response = visitor.get(f"/hits/{hit['HITId']}")
+
+    assert response.status_code == 200
+    assert frame(visitor)["src"] == (
+        f"http://localhost:8001/hit?round=1&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId={hit['HITId']}"
+    )
+    assert "Sign in to accept this HIT" in visitor.text()
+
+
+def test_mturks_own_addresses_lead_to_the_preview(worker: Visitor, hit: dict[str, Any]) -> None:
+    for path in (f"/mturk/preview?groupId={hit['HITGroupId']}", f"/projects/{hit['HITGroupId']}/tasks"):
+        assert worker.get(path).request.path == f"/hits/{hit['HITId']}"
+    assert worker.get("/mturk/preview?groupId=3NOSUCH").status_code == 404
+
+
+def test_the_work_page_holds_the_signed_in_frame_the_reward_and_the_time(
+    worker: Visitor, hit: dict[str, Any], clock: TestClock
+) -> None:
+    assignment_id = accepted(worker, hit["HITId"])
+    clock.advance(seconds=90)
+    worker.get(f"/work/{assignment_id}")
+
+    source = frame(worker)["src"]
+    assert f"assignmentId={assignment_id}" in source
+    assert f"hitId={hit['HITId']}" in source
+    assert f"workerId={worker_id(worker)}" in source
+    assert "turkSubmitTo=http%3A%2F%2F127.0.0.1%3A8000" in source
+    worker.get(f"/work/{assignment_id}")
+    assert frame(worker)["sandbox"] == "allow-scripts allow-forms allow-popups allow-modals allow-same-origin"
+    assert frame(worker)["data-origin"] == "http://localhost:8001"
+    assert "$0.30" in worker.text()
+    assert "Time left: 58:30" in worker.text()
+
+
+def test_a_reload_does_not_give_more_time(worker: Visitor, hit: dict[str, Any], clock: TestClock) -> None:
+    assignment_id = accepted(worker, hit["HITId"])
+    clock.advance(minutes=55)
+
+    worker.get(f"/work/{assignment_id}")
+
+    countdown = worker.page.select_one("[data-countdown]")
+    assert countdown is not None
+    assert countdown["data-countdown"] == "300"
+
+
+def test_a_fixed_frame_height_is_kept(worker: Visitor, engine: Marketplace, account: Account) -> None:
+    tall = engine.call(account.requester_id, "CreateHIT", hit_params(Question=question(height=1400)))["HIT"]
+
+    accepted(worker, tall["HITId"])
+
+    assert frame(worker)["height"] == "1400"
+
+
+def test_accepting_twice_leads_to_the_same_assignment(worker: Visitor, hit: dict[str, Any]) -> None:
+    assert accepted(worker, hit["HITId"]) == accepted(worker, hit["HITId"])
+
+
+def test_content_on_the_sites_own_origin_is_not_opened(worker: Visitor, engine: Marketplace, account: Account) -> None:
+    params = hit_params(Question=question("http://127.0.0.1:8000/dashboard"))
+    own = engine.call(account.requester_id, "CreateHIT", params)["HIT"]
+
+    response = worker.get(f"/hits/{own['HITId']}")
+
+    assert response.status_code == 502
+    assert "lies on this site's own address" in worker.text()
+    assert worker.page.find("iframe") is None
+    assert "frame-src 'none'" in response.headers["Content-Security-Policy"]
+
+
+def test_another_workers_assignment_is_not_shown_returned_or_listed(
+    app: Flask, worker: Visitor, engine: Marketplace, hit: dict[str, Any]
+) -> None:
+    assignment_id = accepted(worker, hit["HITId"])
+    other = new_worker(app, engine, "berta")
+
+    assert other.get(f"/work/{assignment_id}").status_code == 404
+    assert other.get(f"/work/{assignment_id}/submitted").status_code == 404
+    assert other.post(f"/work/{assignment_id}/return").status_code == 404
+    other.get("/work")
+    assert "You hold no HIT at the moment." in other.text()
+    assert [held.assignment_id for held in engine.held(worker_id(worker))] == [assignment_id]
+
+
+def test_returning_asks_first_and_frees_the_place(worker: Visitor, engine: Marketplace, hit: dict[str, Any]) -> None:
+    assignment_id = accepted(worker, hit["HITId"])
+    worker.get("/work")
+    assert "Write a statement that fools a model" in worker.text()
+    worker.get(f"/work/{assignment_id}/return")
+    assert "You are not paid for it" in worker.text()
+
+    worker.post(f"/work/{assignment_id}/return", {"reason": "too long"})
+
+    assert "You returned" in worker.text()
+    assert engine.held(worker_id(worker)) == []
+    assert worker.get(f"/work/{assignment_id}").status_code == 409
+    assert worker.post(f"/work/{assignment_id}/return").status_code == 409
+
+
+def test_the_time_over_is_said_and_the_frame_is_closed(worker: Visitor, hit: dict[str, Any], clock: TestClock) -> None:
+    assignment_id = accepted(worker, hit["HITId"])
+    clock.advance(hours=2)
+
+    response = worker.get(f"/work/{assignment_id}")
+
+    assert response.status_code == 409
+    assert worker.page.find("iframe") is None
+
+
+def test_the_receipt_offers_the_next_hit_of_the_kind(
+    worker: Visitor, engine: Marketplace, account: Account, hit: dict[str, Any]
+) -> None:
+    second = engine.call(account.requester_id, "CreateHIT", hit_params())["HIT"]
+    assignment_id = accepted(worker, hit["HITId"])
+    assert submit(worker, assignment_id, text="x").status_code == 200
+
+    assert worker.get(f"/work/{assignment_id}").request.path == f"/work/{assignment_id}/submitted"
+    assert "Waiting for approval" in worker.text()
+    worker.post(f"/groups/{second['HITGroupId']}/accept")
+
+    (held,) = engine.held(worker_id(worker))
+    assert held.hit_id == second["HITId"]
+    submit(worker, held.assignment_id, text="x")
+    worker.post(f"/groups/{second['HITGroupId']}/accept")
+    assert "There are no more HITs of this kind" in worker.text()
+
+
+def test_a_hit_is_not_done_twice(worker: Visitor, hit: dict[str, Any]) -> None:
+    submit(worker, accepted(worker, hit["HITId"]), text="x")
+
+    response = worker.post(f"/hits/{hit['HITId']}/accept")
+
+    assert response.status_code == 409
+    assert "already submitted this HIT" in worker.text()
+
+
+# Dashboard
+
+
+def test_the_dashboard_tells_pay_states_reasons_and_days(
+    worker: Visitor, engine: Marketplace, account: Account, hit: dict[str, Any], clock: TestClock
+) -> None:
+    me = worker_id(worker)
+    paid = accepted(worker, hit["HITId"])
+    submit(worker, paid, text="x")
+    second = engine.call(account.requester_id, "CreateHIT", hit_params(Title="=cmd()", Reward="0.10"))["HIT"]
+    refused = accepted(worker, second["HITId"])
+    submit(worker, refused, text="x")
+    third = engine.call(account.requester_id, "CreateHIT", hit_params(Title="Third", Reward="0.07"))["HIT"]
+    submit(worker, accepted(worker, third["HITId"]), text="x")
+    engine.call(account.requester_id, "ApproveAssignment", {"AssignmentId": paid, "RequesterFeedback": "Thank you"})
+    engine.call(
+        account.requester_id, "RejectAssignment", {"AssignmentId": refused, "RequesterFeedback": "<b>Empty</b> text"}
+    )
+    engine.call(
+        account.requester_id,
+        "SendBonus",
+        {
+            "WorkerId": me,
+            "AssignmentId": paid,
+            "BonusAmount": "0.60",
+            "Reason": "Two verified",
+            "UniqueRequestToken": "t",
+        },
+    )
+
+    worker.get("/dashboard")
+
+    text = worker.text()
+    assert "$0.90 earned in all" in text or "earned in all $0.90" in text
+    assert "The requester wrote: “Thank you”" in text
+    assert "<b>Empty</b> text" in text
+    assert "$0.60 Two verified (30 Nov 2026)" in text
+    assert "Waiting approved by itself 3 Dec 2026, 12:00 UTC at the latest" in text
+    earned = engine.earnings(me)
+    assert (earned.approved, earned.bonuses, earned.pending) == (Decimal("0.30"), Decimal("0.60"), Decimal("0.07"))
+    rows = list(csv.DictReader(io.StringIO(worker.get("/dashboard.csv").text)))
+    assert {row["title"]: row["reward_usd"] for row in rows} == {
+        "Third": "0.07",
+        "'=cmd()": "0.10",
+        "Write a statement that fools a model": "0.30",
+    }
+    assert {row["bonuses_usd"] for row in rows} == {"0.00", "0.60"}
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx"])
+def test_a_spreadsheet_does_not_run_what_a_requester_wrote(text: str) -> None:
+    assert _cell(text) == "'" + text
+    assert _cell("plain") == "plain"
+    assert _cell("") == ""
+
+
+def test_the_profile_tells_the_worker_id(worker: Visitor) -> None:
+    assert worker_id(worker).startswith("A")
+
+
+def test_html_in_a_hit_is_shown_as_text(worker: Visitor, engine: Marketplace, account: Account) -> None:
+    params = hit_params(Title="<script>alert(1)</script>", Description="<img src=x onerror=alert(1)>")
+    hostile = engine.call(account.requester_id, "CreateHIT", params)["HIT"]
+
+    for path in ("/hits", f"/hits/{hostile['HITId']}"):
+        response = worker.get(path)
+        assert "<script>alert" not in response.text
+        assert "<img" not in response.text
+
+
+@pytest.mark.parametrize("path", ["/hits/3NOSUCH", "/work/3NOSUCH", "/nowhere", "/work/%00", "/hits/" + "A" * 5000])
+def test_an_unknown_address_is_a_page_not_a_failure(worker: Visitor, path: str) -> None:
+    response = worker.get(path)
+
+    assert response.status_code == 404
+    assert worker.page.find("h1") is not None
