@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Literal
@@ -97,7 +97,7 @@ class Marketplace:
 
     def settle(self) -> int:
         """Carry out every timer that is due and return how many there were; each call does this by itself."""
-        return self.store.settle(self.clock.now(), self.settings)
+        return timers.settle(self.store, self.clock.now(), self.settings)
 
     # Requesters, money, keys
 
@@ -290,7 +290,7 @@ class Marketplace:
     def _transaction(self, *, writes: bool = True, settle: bool = True) -> Iterator[Transaction]:
         now = self.clock.now()
         if settle:
-            self.store.settle(now, self.settings)
+            timers.settle(self.store, now, self.settings)
         with self.store.session(writes=writes) as session:
             yield Transaction(session, now, self.settings)
 
@@ -302,5 +302,3 @@ def open_marketplace(
     database.upgrade(database_url)
     return Marketplace(database_url, settings=settings, clock=clock)
 
-
-__all__ = ["Callable", "Marketplace", "Sort", "open_marketplace", "timers"]

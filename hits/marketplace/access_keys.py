@@ -1,0 +1,72 @@
+"""Access keys of requesters; a secret is kept encrypted, since checking a signature needs it back."""
+
+from __future__ import annotations
+
+from cryptography.fernet import Fernet, InvalidToken
+from sqlalchemy import select
+
+from hits.marketplace import accounts
+from hits.marketplace.errors import MarketplaceError, OperatorError
+from hits.marketplace.identifiers import new_access_key_id, new_secret
+from hits.marketplace.tables import AccessKeyRow
+from hits.marketplace.transactions import Transaction
+from hits.marketplace.views import AccessKey, AccessKeyInfo
+
+
+def create(transaction: Transaction, requester_id: str) -> AccessKey:
+    """Create a key for a requester."""
+    accounts.find(transaction, requester_id)
+    key = AccessKey(new_access_key_id(), new_secret())
+    transaction.session.add(
+        AccessKeyRow(
+            access_key_id=key.access_key_id,
+            requester_id=requester_id,
+            encrypted_secret=_cipher(transaction).encrypt(key.secret.encode("ascii")),
+            created_at=transaction.now,
+        )
+    )
+    return key
+
+
+def reveal(transaction: Transaction, access_key_id: str) -> tuple[str, str]:
+    """Return (secret, requester id) of a key that is in force.
+
+    Raises MarketplaceError for an unknown or revoked key, OperatorError if the secret was encrypted under another
+    secret_key.
+    """
+    row = transaction.session.get(AccessKeyRow, access_key_id)
+    if row is None or row.revoked_at is not None:
+        raise MarketplaceError("UnrecognizedClientException", "The security token included in the request is invalid.")
+    try:
+        return _cipher(transaction).decrypt(row.encrypted_secret).decode("ascii"), row.requester_id
+    except InvalidToken as error:
+        raise OperatorError(
+            f"The secret of access key {access_key_id} was stored under another secret_key; "
+            "start the marketplace with the old secret_key, or create a new access key."
+        ) from error
+
+
+def every(transaction: Transaction, requester_id: str) -> list[AccessKeyInfo]:
+    """Return a requester's keys, oldest first."""
+    accounts.find(transaction, requester_id)
+    rows = transaction.session.scalars(
+        select(AccessKeyRow)
+        .where(AccessKeyRow.requester_id == requester_id)
+        .order_by(AccessKeyRow.created_at, AccessKeyRow.access_key_id)
+    )
+    return [AccessKeyInfo(row.access_key_id, row.created_at, row.revoked_at) for row in rows]
+
+
+def revoke(transaction: Transaction, requester_id: str, access_key_id: str) -> None:
+    """End a key.
+
+    Raises OperatorError if the requester has no such key.
+    """
+    row = transaction.session.get(AccessKeyRow, access_key_id)
+    if row is None or row.requester_id != requester_id:
+        raise OperatorError(f"Requester {requester_id} has no access key {access_key_id!r}.")
+    row.revoked_at = row.revoked_at or transaction.now
+
+
+def _cipher(transaction: Transaction) -> Fernet:
+    return Fernet(transaction.settings.secret_key)

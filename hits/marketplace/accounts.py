@@ -1,0 +1,183 @@
+"""Requesters and their money: every change is one entry, and the totals on the row are the sum of the entries."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+
+from sqlalchemy import select
+
+from hits.marketplace import passwords
+from hits.marketplace.errors import INSUFFICIENT_FUNDS, MarketplaceError, NotSignedIn, OperatorError, request_error
+from hits.marketplace.identifiers import new_customer_id
+from hits.marketplace.money import from_cents, to_cents
+from hits.marketplace.tables import AccountEntryRow, RequesterRow
+from hits.marketplace.transactions import Transaction
+from hits.marketplace.views import AccountEntry, Balance, Requester
+
+
+def create(transaction: Transaction, name: str, *, email: str | None, password: str | None) -> Requester:
+    """Create an account.
+
+    Raises OperatorError for a blank or overlong name, and for an e-mail address in use.
+    """
+    if not 0 < len(name.strip()) <= 200:
+        raise OperatorError(f"A requester's name has 1 to 200 characters, got {name!r}.")
+    address = email.strip().casefold() if email else None
+    if address and transaction.session.scalar(select(RequesterRow).where(RequesterRow.email == address)):
+        raise OperatorError(f"Another requester has the e-mail address {address}.")
+    row = RequesterRow(
+        requester_id=new_customer_id(),
+        name=name.strip(),
+        email=address,
+        password_hash=passwords.hashed(password, n=transaction.settings.scrypt_n) if password else None,
+        created_at=transaction.now,
+        deposited_cents=0,
+        held_cents=0,
+        spent_cents=0,
+    )
+    transaction.session.add(row)
+    transaction.session.flush()
+    return view(row)
+
+
+def require(transaction: Transaction, requester_id: str, *, lock: bool) -> RequesterRow:
+    """Return the account behind a call of the API, locked until the transaction ends if asked for.
+
+    Raises MarketplaceError if there is none.
+    """
+    row = transaction.session.get(RequesterRow, requester_id, with_for_update={"key_share": True} if lock else None)
+    if row is None:
+        raise MarketplaceError(
+            "UnrecognizedClientException", "To use the MTurk API, you will need an account on this marketplace."
+        )
+    return row
+
+
+def lock(transaction: Transaction, requester_id: str) -> RequesterRow:
+    """Return an account that is known to exist, locked until the transaction ends."""
+    query = select(RequesterRow).where(RequesterRow.requester_id == requester_id).with_for_update(key_share=True)
+    return transaction.session.scalars(query.execution_options(populate_existing=True)).one()
+
+
+def find(transaction: Transaction, requester_id: str) -> RequesterRow:
+    """Return one account.
+
+    Raises OperatorError if there is none.
+    """
+    row = transaction.session.get(RequesterRow, requester_id)
+    if row is None:
+        raise OperatorError(f"There is no requester {requester_id!r}.")
+    return row
+
+
+def every(transaction: Transaction) -> list[Requester]:
+    """Return all requesters, oldest first."""
+    rows = transaction.session.scalars(select(RequesterRow).order_by(RequesterRow.created_at, RequesterRow.requester_id))
+    return [view(row) for row in rows]
+
+
+def view(row: RequesterRow) -> Requester:
+    """Return the record of an account."""
+    return Requester(row.requester_id, row.name, row.email, row.created_at)
+
+
+def authenticate(transaction: Transaction, email: str, password: str) -> Requester:
+    """Return the requester with this address and password.
+
+    Raises NotSignedIn.
+    """
+    row = transaction.session.scalar(select(RequesterRow).where(RequesterRow.email == email.strip().casefold()))
+    stored = row.password_hash if row is not None else None
+    if not passwords.matches(password, stored, n=transaction.settings.scrypt_n) or row is None:
+        raise NotSignedIn
+    return view(row)
+
+
+def top_up(transaction: Transaction, requester_id: str, amount: Decimal, note: str) -> Balance:
+    """Add money.
+
+    Raises OperatorError for an amount that is not a positive number of cents.
+    """
+    try:
+        cents = to_cents(amount)
+    except (ValueError, InvalidOperation) as error:
+        raise OperatorError(f"{amount!r} is not an amount of dollars with at most two decimals.") from error
+    if not 0 < cents < 10**15:
+        raise OperatorError(f"A top-up must be more than nothing and less than 10 trillion dollars, got {amount}.")
+    find(transaction, requester_id)
+    row = lock(transaction, requester_id)
+    enter(transaction, row, "deposit", deposited=cents, note=note)
+    return _balance(row)
+
+
+def balance(transaction: Transaction, requester_id: str) -> Balance:
+    """Return a requester's money."""
+    return _balance(find(transaction, requester_id))
+
+
+def entries(transaction: Transaction, requester_id: str) -> list[AccountEntry]:
+    """Return every line of an account, oldest first."""
+    find(transaction, requester_id)
+    rows = transaction.session.scalars(
+        select(AccountEntryRow).where(AccountEntryRow.requester_id == requester_id).order_by(AccountEntryRow.seq)
+    )
+    return [
+        AccountEntry(
+            row.at,
+            row.kind,
+            from_cents(row.deposited_cents),
+            from_cents(row.held_cents),
+            from_cents(row.spent_cents),
+            row.hit_id,
+            row.assignment_id,
+            row.note,
+        )
+        for row in rows
+    ]
+
+
+def enter(
+    transaction: Transaction,
+    account: RequesterRow,
+    kind: str,
+    *,
+    deposited: int = 0,
+    held: int = 0,
+    spent: int = 0,
+    hit_id: str | None = None,
+    assignment_id: str | None = None,
+    note: str = "",
+) -> None:
+    """Change a locked account by one entry; an entry of nothing is left out.
+
+    Raises MarketplaceError (InsufficientFunds) if it would overdraw what is available.
+    """
+    if not (deposited or held or spent):
+        return
+    if account.available_cents + deposited - held - spent < 0:
+        raise request_error(INSUFFICIENT_FUNDS)
+    account.deposited_cents += deposited
+    account.held_cents += held
+    account.spent_cents += spent
+    transaction.session.add(
+        AccountEntryRow(
+            requester_id=account.requester_id,
+            at=transaction.now,
+            kind=kind,
+            deposited_cents=deposited,
+            held_cents=held,
+            spent_cents=spent,
+            hit_id=hit_id,
+            assignment_id=assignment_id,
+            note=note,
+        )
+    )
+
+
+def _balance(row: RequesterRow) -> Balance:
+    return Balance(
+        from_cents(row.deposited_cents),
+        from_cents(row.available_cents),
+        from_cents(row.held_cents),
+        from_cents(row.spent_cents),
+    )

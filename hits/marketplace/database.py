@@ -1,0 +1,88 @@
+"""Opens the marketplace's database (SQLite or PostgreSQL), keeps its transactions honest, and runs its migrations."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import StaticPool
+
+from hits.marketplace.tables import Base
+
+VERSION_TABLE: Final = "mp_alembic_version"
+_BUSY_TIMEOUT_SECONDS: Final = 30
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+class Store:
+    """The database behind one marketplace."""
+
+    def __init__(self, database_url: str) -> None:
+        """Open it; a database in memory lives as long as this object and serves one transaction at a time."""
+        self.engine = engine_for(database_url)
+        self.in_memory = isinstance(self.engine.pool, StaticPool)
+        self._one_at_a_time = threading.RLock()
+        self._writing = self.engine.execution_options(mp_begin="IMMEDIATE")
+
+    def create_schema(self) -> None:
+        """Create the tables that are missing."""
+        Base.metadata.create_all(self.engine)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.engine.dispose()
+
+    @contextmanager
+    def session(self, *, writes: bool) -> Iterator[Session]:
+        """Yield a session whose transaction is committed at the end, or rolled back by an exception."""
+        with self._one_at_a_time if self.in_memory else nullcontext():
+            engine = self._writing if writes else self.engine
+            with Session(engine, expire_on_commit=False) as session, session.begin():
+                yield session
+
+
+def engine_for(database_url: str) -> Engine:
+    """Return an engine; on SQLite with WAL, synchronous=FULL, foreign keys, and write locks taken at BEGIN."""
+    url = make_url(database_url)
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=20)
+    if url.database in {None, "", ":memory:"}:
+        engine = create_engine(url, poolclass=StaticPool, connect_args={"check_same_thread": False})
+    else:
+        engine = create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT_SECONDS}, pool_size=10, max_overflow=20)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def upgrade(database_url: str) -> None:
+    """Bring the database to the newest schema; doing it again changes nothing."""
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    config.attributes["database_url"] = database_url
+    command.upgrade(config, "head")
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    # The driver must not open transactions by itself, or BEGIN IMMEDIATE would come second.
+    connection.isolation_level = None
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        f"busy_timeout={_BUSY_TIMEOUT_SECONDS * 1000}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    mode = connection.get_execution_options().get("mp_begin", "DEFERRED")
+    connection.exec_driver_sql(f"BEGIN {mode}")

@@ -1,0 +1,215 @@
+"""The states of HITs and assignments: every move of either is made here, with its effect on the account."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from sqlalchemy import ColumnElement, and_, exists, select
+
+from hits.marketplace import accounts
+from hits.marketplace.errors import (
+    HIT_DOES_NOT_EXIST,
+    INVALID_HIT_STATE,
+    request_error,
+)
+from hits.marketplace.tables import LIVE_STATES, AssignmentRow, HitRow, RequesterRow
+from hits.marketplace.transactions import Transaction
+
+HIT_LIFE: Final = timedelta(days=120)
+
+
+def own_hit(transaction: Transaction, requester_id: str, hit_id: str, *, lock: bool = False) -> HitRow:
+    """Return one of the requester's own HITs, locked if asked for.
+
+    Raises MarketplaceError: another requester's HIT does not exist.
+    """
+    row = find_hit(transaction, hit_id, lock=lock)
+    if row is None or row.requester_id != requester_id:
+        raise request_error(HIT_DOES_NOT_EXIST, id=hit_id)
+    return row
+
+
+def find_hit(transaction: Transaction, hit_id: str, *, lock: bool = False) -> HitRow | None:
+    """Return a HIT of anybody's."""
+    query = select(HitRow).where(HitRow.hit_id == hit_id)
+    if lock:
+        query = query.with_for_update(key_share=True).execution_options(populate_existing=True)
+    return transaction.session.scalar(query)
+
+
+def is_open_to(worker_id: str) -> ColumnElement[bool]:
+    """Return the condition that a HIT has a place and that this worker has not taken it."""
+    taken = exists().where(
+        AssignmentRow.hit_id == HitRow.hit_id,
+        AssignmentRow.worker_id == worker_id,
+        AssignmentRow.state.in_(LIVE_STATES),
+    )
+    return and_(HitRow.status == "Assignable", ~taken)
+
+
+def lock_hit(transaction: Transaction, hit_id: str) -> HitRow:
+    """Return a HIT that is known to exist, locked until the transaction ends."""
+    query = select(HitRow).where(HitRow.hit_id == hit_id).with_for_update(key_share=True)
+    return transaction.session.scalars(query.execution_options(populate_existing=True)).one()
+
+
+def lock_assignment(transaction: Transaction, assignment_id: str) -> AssignmentRow:
+    """Return an assignment that is known to exist, locked until the transaction ends."""
+    query = select(AssignmentRow).where(AssignmentRow.assignment_id == assignment_id).with_for_update(key_share=True)
+    return transaction.session.scalars(query.execution_options(populate_existing=True)).one()
+
+
+def refresh_status(hit: HitRow) -> None:
+    """Set the status that follows from the counters; Reviewing stays while the HIT is done, Disposed forever."""
+    if hit.status == "Disposed":
+        return
+    if hit.available > 0:
+        hit.status = "Assignable"
+    elif hit.pending > 0:
+        hit.status = "Unassignable"
+    elif hit.status != "Reviewing":
+        hit.status = "Reviewable"
+
+
+def require_not_disposed(hit: HitRow) -> None:
+    """Raise MarketplaceError (InvalidHITState) if the HIT is disposed."""
+    if hit.status == "Disposed":
+        raise request_error(
+            INVALID_HIT_STATE, state=hit.status, allowed="Assignable, Unassignable, Reviewable, Reviewing"
+        )
+
+
+def take_place(hit: HitRow) -> None:
+    """Count an accepted assignment."""
+    hit.pending += 1
+    refresh_status(hit)
+
+
+def free_place(
+    transaction: Transaction, account: RequesterRow, hit: HitRow, assignment: AssignmentRow, *, state: str
+) -> None:
+    """End a held assignment as Returned or Abandoned; on an expired HIT its share of the hold is released."""
+    held = hit.held_cents
+    assignment.state = state
+    assignment.ended_at = transaction.now
+    hit.pending -= 1
+    refresh_status(hit)
+    accounts.enter(
+        transaction,
+        account,
+        "release_unused",
+        held=hit.held_cents - held,
+        hit_id=hit.hit_id,
+        assignment_id=assignment.assignment_id,
+    )
+
+
+def submit(
+    transaction: Transaction,
+    account: RequesterRow,
+    hit: HitRow,
+    assignment: AssignmentRow,
+    *,
+    answer: str,
+    auto_approval_seconds: int,
+) -> None:
+    """Store an answer; with an auto-approval delay of 0 the assignment is approved at once."""
+    assignment.state = "Submitted"
+    assignment.answer = answer
+    assignment.submitted_at = transaction.now
+    assignment.auto_approval_at = transaction.now + timedelta(seconds=auto_approval_seconds)
+    hit.pending -= 1
+    hit.submitted += 1
+    refresh_status(hit)
+    if auto_approval_seconds == 0:
+        approve(transaction, account, hit, assignment, feedback=None)
+
+
+def approve(
+    transaction: Transaction,
+    account: RequesterRow,
+    hit: HitRow,
+    assignment: AssignmentRow,
+    *,
+    feedback: str | None,
+) -> None:
+    """Approve a submitted assignment and pay for it from the hold, or a rejected one from what is available.
+
+    Raises MarketplaceError (InsufficientFunds), for a rejected one only.
+    """
+    held = hit.held_cents
+    if assignment.state == "Submitted":
+        hit.submitted -= 1
+        hit.completed += 1
+    assignment.state = "Approved"
+    assignment.approved_at = transaction.now
+    assignment.feedback = feedback if feedback is not None else assignment.feedback
+    refresh_status(hit)
+    accounts.enter(
+        transaction,
+        account,
+        "reward",
+        held=hit.held_cents - held,
+        spent=hit.unit_cents,
+        hit_id=hit.hit_id,
+        assignment_id=assignment.assignment_id,
+    )
+
+
+def reject(
+    transaction: Transaction, account: RequesterRow, hit: HitRow, assignment: AssignmentRow, *, feedback: str
+) -> None:
+    """Reject a submitted assignment and release its share of the hold; its place stays taken."""
+    held = hit.held_cents
+    hit.submitted -= 1
+    hit.completed += 1
+    assignment.state = "Rejected"
+    assignment.rejected_at = transaction.now
+    assignment.feedback = feedback
+    refresh_status(hit)
+    accounts.enter(
+        transaction,
+        account,
+        "release_rejected",
+        held=hit.held_cents - held,
+        hit_id=hit.hit_id,
+        assignment_id=assignment.assignment_id,
+    )
+
+
+def expire(transaction: Transaction, account: RequesterRow, hit: HitRow) -> None:
+    """End the lifetime of a HIT: free places go, and what they held is released."""
+    held = hit.held_cents
+    hit.is_expired = True
+    hit.expires_at = min(hit.expires_at, transaction.now)
+    refresh_status(hit)
+    accounts.enter(transaction, account, "release_expired", held=hit.held_cents - held, hit_id=hit.hit_id)
+
+
+def prolong(transaction: Transaction, account: RequesterRow, hit: HitRow) -> None:
+    """Let a HIT live until its (new) expiry; free places that come back are held for again.
+
+    Raises MarketplaceError (InsufficientFunds).
+    """
+    held = hit.held_cents
+    hit.is_expired = False
+    refresh_status(hit)
+    accounts.enter(transaction, account, "hold_prolonged", held=hit.held_cents - held, hit_id=hit.hit_id)
+
+
+def extend(transaction: Transaction, account: RequesterRow, hit: HitRow, *, added: int) -> None:
+    """Add places to a HIT and hold for them while it lives.
+
+    Raises MarketplaceError (InsufficientFunds).
+    """
+    held = hit.held_cents
+    hit.max_assignments += added
+    refresh_status(hit)
+    accounts.enter(transaction, account, "hold_extended", held=hit.held_cents - held, hit_id=hit.hit_id)
+
+
+def dispose(hit: HitRow) -> None:
+    """Dispose of a HIT that is done and fully reviewed, which holds nothing any more."""
+    hit.is_expired = True
+    hit.status = "Disposed"

@@ -1,0 +1,34 @@
+"""Dollars at the doors, integer cents inside; no binary fractions anywhere."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final
+
+_CENT: Final = Decimal("0.01")
+
+
+def from_cents(cents: int) -> Decimal:
+    """Return dollars with two decimals."""
+    return (Decimal(cents) / 100).quantize(_CENT)
+
+
+def wire(cents: int) -> str:
+    """Return dollars as the API writes them, such as "0.30"."""
+    return f"{from_cents(cents):.2f}"
+
+
+def to_cents(amount: Decimal | str) -> int:
+    """Return the cents of a dollar amount.
+
+    Raises ValueError if it is negative, not finite, or has a fraction of a cent.
+    """
+    dollars = Decimal(amount)
+    if not dollars.is_finite() or dollars < 0 or dollars != dollars.quantize(_CENT):
+        raise ValueError(f"{amount!r} is not an amount of dollars with at most two decimals.")
+    return int(dollars * 100)
+
+
+def round_half_up(cents: Decimal) -> int:
+    """Return whole cents."""
+    return int(cents.to_integral_value(rounding=ROUND_HALF_UP))

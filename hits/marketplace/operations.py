@@ -1,0 +1,68 @@
+"""The table of operations that this marketplace serves; a new one is one more row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hits.marketplace import assignment_operations as assignments
+from hits.marketplace import bonus_operations as money
+from hits.marketplace import hit_operations as hits
+from hits.marketplace import hit_types, qualifications
+from hits.marketplace.errors import OPERATION_NOT_SUPPORTED, request_error
+from hits.marketplace.limits import check_limits
+from hits.marketplace.model_check import check_parameters
+from hits.marketplace.transactions import Transaction
+
+Function = Callable[[Transaction, str, dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """How an operation is carried out; one that writes gets a locked account."""
+
+    function: Function
+    writes: bool = True
+
+
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    "ApproveAssignment": Operation(assignments.approve_assignment),
+    "AssociateQualificationWithWorker": Operation(qualifications.associate),
+    "CreateAdditionalAssignmentsForHIT": Operation(hits.create_additional_assignments),
+    "CreateHIT": Operation(hits.create_hit),
+    "CreateHITType": Operation(hit_types.create_type),
+    "CreateHITWithHITType": Operation(hits.create_hit_with_type),
+    "CreateQualificationType": Operation(qualifications.create_type),
+    "DeleteHIT": Operation(hits.delete_hit),
+    "DeleteQualificationType": Operation(qualifications.delete_type),
+    "DisassociateQualificationFromWorker": Operation(qualifications.disassociate),
+    "GetAccountBalance": Operation(money.get_account_balance, writes=False),
+    "GetAssignment": Operation(assignments.get_assignment, writes=False),
+    "GetHIT": Operation(hits.get_hit, writes=False),
+    "GetQualificationScore": Operation(qualifications.get_score, writes=False),
+    "GetQualificationType": Operation(qualifications.get_type, writes=False),
+    "ListAssignmentsForHIT": Operation(assignments.list_assignments, writes=False),
+    "ListBonusPayments": Operation(money.list_bonus_payments, writes=False),
+    "ListHITs": Operation(hits.list_hits, writes=False),
+    "ListQualificationTypes": Operation(qualifications.list_types, writes=False),
+    "ListReviewableHITs": Operation(hits.list_reviewable_hits, writes=False),
+    "ListWorkersWithQualificationType": Operation(qualifications.list_workers, writes=False),
+    "RejectAssignment": Operation(assignments.reject_assignment),
+    "SendBonus": Operation(money.send_bonus),
+    "UpdateExpirationForHIT": Operation(hits.update_expiration),
+    "UpdateHITReviewStatus": Operation(hits.update_review_status),
+    "UpdateQualificationType": Operation(qualifications.update_type),
+}
+
+
+def prepare(operation: str, params: Mapping[str, Any]) -> tuple[Operation, dict[str, Any]]:
+    """Return the row of an operation and its checked parameters.
+
+    Raises MarketplaceError for an operation that is unknown or not served, and for parameters that do not fit.
+    """
+    checked = check_parameters(operation, params)
+    if operation not in OPERATIONS:
+        raise request_error(OPERATION_NOT_SUPPORTED, operation=operation)
+    check_limits(checked)
+    return OPERATIONS[operation], checked

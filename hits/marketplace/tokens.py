@@ -1,0 +1,34 @@
+"""Remembers request tokens for 24 hours, per requester and operation, in the database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from hits.marketplace.tables import RequestTokenRow
+from hits.marketplace.transactions import Transaction
+
+LIFE: Final = timedelta(hours=24)
+
+
+def first_result(transaction: Transaction, requester_id: str, operation: str, token: str | None) -> str | None:
+    """Return what the first request with this token made, or None if it is the first in 24 hours.
+
+    The caller holds the account's lock, so that two equal requests cannot both be first.
+    """
+    if token is None:
+        return None
+    row = transaction.session.get(RequestTokenRow, (requester_id, operation, token))
+    if row is None or row.created_at <= transaction.now - LIFE:
+        return None
+    return row.result
+
+
+def remember(transaction: Transaction, requester_id: str, operation: str, token: str | None, result: str) -> None:
+    """Store what a request with this token made."""
+    if token is None:
+        return
+    row = RequestTokenRow(
+        requester_id=requester_id, operation=operation, token=token, created_at=transaction.now, result=result
+    )
+    transaction.session.merge(row)

@@ -1,0 +1,109 @@
+"""Workers taking and giving back places of HITs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy import select
+
+from hits.marketplace import accounts, eligibility, lifecycle, workers
+from hits.marketplace.errors import (
+    AlreadyWorkedOn,
+    AssignmentNotHeld,
+    AssignmentUnknown,
+    HitGroupEmpty,
+    HitNotAvailable,
+    HitUnknown,
+    NotQualified,
+)
+from hits.marketplace.hit_operations import hit_type_of
+from hits.marketplace.identifiers import new_entity_id
+from hits.marketplace.site import assignment_view
+from hits.marketplace.tables import LIVE_STATES, AssignmentRow, HitRow, HitTypeRow, WorkerRow
+from hits.marketplace.transactions import Transaction
+from hits.marketplace.views import AssignmentView
+from hits.marketplace.xmltext import legal
+
+
+def accept(transaction: Transaction, worker_id: str, hit_id: str) -> AssignmentView:
+    """Give a worker a place of a HIT, or the one they hold of it.
+
+    Raises WorkerUnknown, HitUnknown, HitNotAvailable, NotQualified, AlreadyWorkedOn.
+    """
+    worker = workers.find(transaction, worker_id)
+    hit = lifecycle.find_hit(transaction, hit_id, lock=True)
+    if hit is None or hit.status == "Disposed":
+        raise HitUnknown
+    return _take(transaction, worker, hit)
+
+
+def accept_next(transaction: Transaction, worker_id: str, hit_group_id: str) -> AssignmentView:
+    """Give a worker a place of the oldest HIT of a group that they have not taken.
+
+    Raises WorkerUnknown, HitGroupEmpty, NotQualified.
+    """
+    worker = workers.find(transaction, worker_id)
+    group = transaction.session.scalar(select(HitTypeRow).where(HitTypeRow.hit_group_id == hit_group_id))
+    if group is None:
+        raise HitGroupEmpty
+    query = (
+        select(HitRow)
+        .where(HitRow.hit_type_id == group.hit_type_id, lifecycle.is_open_to(worker.worker_id))
+        .order_by(HitRow.seq)
+        .limit(1)
+    )
+    # First whatever nobody else is taking at this moment; only if there is nothing, wait for one that somebody is.
+    for skip_locked in (True, False):
+        hit = transaction.session.scalar(query.with_for_update(key_share=True, skip_locked=skip_locked))
+        if hit is not None:
+            return _take(transaction, worker, hit)
+    raise HitGroupEmpty
+
+
+def give_back(transaction: Transaction, worker_id: str, assignment_id: str, reason: str) -> None:
+    """Return a held assignment.
+
+    Raises AssignmentUnknown, AssignmentNotHeld.
+    """
+    found = transaction.session.scalar(select(AssignmentRow).where(AssignmentRow.assignment_id == assignment_id))
+    if found is None or found.worker_id != worker_id:
+        raise AssignmentUnknown
+    account = accounts.lock(transaction, found.requester_id)
+    hit = lifecycle.lock_hit(transaction, found.hit_id)
+    assignment = lifecycle.lock_assignment(transaction, assignment_id)
+    if assignment.state != "Accepted":
+        raise AssignmentNotHeld(assignment.state)
+    assignment.return_reason = legal(reason)[:1024] or None
+    lifecycle.free_place(transaction, account, hit, assignment, state="Returned")
+
+
+def _take(transaction: Transaction, worker: WorkerRow, hit: HitRow) -> AssignmentView:
+    hit_type = hit_type_of(transaction, hit)
+    mine = transaction.session.scalar(
+        select(AssignmentRow).where(
+            AssignmentRow.hit_id == hit.hit_id,
+            AssignmentRow.worker_id == worker.worker_id,
+            AssignmentRow.state.in_(LIVE_STATES),
+        )
+    )
+    if mine is not None:
+        if mine.state == "Accepted":
+            return assignment_view(transaction, mine, hit, hit_type)
+        raise AlreadyWorkedOn
+    if hit.available <= 0:
+        raise HitNotAvailable
+    verdict = eligibility.judge(transaction, worker, hit_type.requirements)
+    if not verdict.may_accept:
+        raise NotQualified(verdict.reasons)
+    assignment = AssignmentRow(
+        assignment_id=new_entity_id(),
+        hit_id=hit.hit_id,
+        worker_id=worker.worker_id,
+        requester_id=hit.requester_id,
+        state="Accepted",
+        accepted_at=transaction.now,
+        deadline=transaction.now + timedelta(seconds=hit_type.duration_seconds),
+    )
+    transaction.session.add(assignment)
+    lifecycle.take_place(hit)
+    return assignment_view(transaction, assignment, hit, hit_type)

@@ -1,0 +1,133 @@
+"""Worker accounts and the invitations they come from."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from hits.marketplace import passwords
+from hits.marketplace.errors import (
+    InvitationUnknown,
+    InvitationUsed,
+    NotSignedIn,
+    OperatorError,
+    PasswordUnfit,
+    UserNameTaken,
+    UserNameUnfit,
+    WorkerUnknown,
+)
+from hits.marketplace.identifiers import new_customer_id, new_invitation_code
+from hits.marketplace.qualifications import grant
+from hits.marketplace.tables import InvitationRow, QualificationTypeRow, WorkerRow
+from hits.marketplace.transactions import Transaction
+from hits.marketplace.views import Invitation, Worker
+
+_USER_NAME = re.compile(r"\w(?:[\w.@+-]{1,62})\w")
+
+
+def create_invitation(transaction: Transaction, note: str, grants: Mapping[str, int]) -> str:
+    """Create an invitation and return its code.
+
+    Raises OperatorError for a qualification type that does not exist.
+    """
+    for type_id in grants:
+        if not _type_exists(transaction, type_id):
+            raise OperatorError(f"There is no qualification type {type_id!r} to grant.")
+    code = new_invitation_code()
+    transaction.session.add(
+        InvitationRow(code=code, note=note, grants=dict(grants), created_at=transaction.now)
+    )
+    return code
+
+
+def invitations(transaction: Transaction) -> list[Invitation]:
+    """Return all invitations, oldest first."""
+    rows = transaction.session.scalars(select(InvitationRow).order_by(InvitationRow.seq))
+    return [
+        Invitation(row.code, row.note, row.created_at, row.used_at, row.worker_id, dict(row.grants)) for row in rows
+    ]
+
+
+def register(transaction: Transaction, code: str, user_name: str, password: str) -> Worker:
+    """Create a worker account from an invitation.
+
+    Raises InvitationUnknown, InvitationUsed, UserNameUnfit, UserNameTaken, PasswordUnfit.
+    """
+    name = unicodedata.normalize("NFKC", user_name).strip()
+    if not _USER_NAME.fullmatch(name):
+        raise UserNameUnfit
+    if not passwords.LEAST_LENGTH <= len(password) <= passwords.MOST_LENGTH:
+        raise PasswordUnfit(passwords.LEAST_LENGTH, passwords.MOST_LENGTH)
+    session = transaction.session
+    invitation = session.scalar(
+        select(InvitationRow).where(InvitationRow.code == code.strip().upper()).with_for_update()
+    )
+    if invitation is None:
+        raise InvitationUnknown
+    if invitation.used_at is not None:
+        raise InvitationUsed
+    if session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == name.casefold())):
+        raise UserNameTaken(name)
+    worker = WorkerRow(
+        worker_id=new_customer_id(),
+        user_name=name,
+        user_name_key=name.casefold(),
+        password_hash=passwords.hashed(password, n=transaction.settings.scrypt_n),
+        created_at=transaction.now,
+    )
+    try:
+        with session.begin_nested():
+            session.add(worker)
+    except IntegrityError as error:
+        raise UserNameTaken(name) from error
+    invitation.used_at = transaction.now
+    invitation.worker_id = worker.worker_id
+    for type_id, value in invitation.grants.items():
+        if _type_exists(transaction, type_id):
+            grant(transaction, type_id, worker.worker_id, value)
+    return view(worker)
+
+
+def authenticate(transaction: Transaction, user_name: str, password: str) -> Worker:
+    """Return the worker with this user name and password.
+
+    Raises NotSignedIn.
+    """
+    key = unicodedata.normalize("NFKC", user_name).strip().casefold()
+    row = transaction.session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == _storable(key)))
+    stored = row.password_hash if row is not None else None
+    if not passwords.matches(password, stored, n=transaction.settings.scrypt_n) or row is None:
+        raise NotSignedIn
+    return view(row)
+
+
+def find(transaction: Transaction, worker_id: str) -> WorkerRow:
+    """Return one worker.
+
+    Raises WorkerUnknown.
+    """
+    row = transaction.session.get(WorkerRow, _storable(worker_id))
+    if row is None:
+        raise WorkerUnknown
+    return row
+
+
+def view(row: WorkerRow) -> Worker:
+    """Return the record of a worker."""
+    return Worker(row.worker_id, row.user_name, row.created_at)
+
+
+def _type_exists(transaction: Transaction, type_id: str) -> bool:
+    query = select(QualificationTypeRow.seq).where(
+        QualificationTypeRow.qualification_type_id == type_id, QualificationTypeRow.deleted_at.is_(None)
+    )
+    return transaction.session.scalar(query) is not None
+
+
+def _storable(text: str) -> str:
+    # Typed text can carry what no database takes; nothing stored has it, so the look-up then finds nothing.
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
