@@ -1,0 +1,213 @@
+"""Take over what the marketplace shows to be submitted. Its list is the truth; what was stored here was a claim."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.operations import approve
+from app.settings import Settings
+from hits import validations
+from hits.clock import Clock
+from hits.models import Assignment, Attempt, Example, Hit, HitBatch
+from hits.models.people import worker_for
+from hits.mturk.client import AssignmentSeen, MTurk
+from hits.mturk.errors import HitMissing, MTurkError, MTurkUnavailable
+from hits.states import COLLECTED, AssignmentState, AttemptState, HitKind, HitState, Verdict
+
+log = logging.getLogger(__name__)
+
+NEVER_OPENED = "submitted on the marketplace without opening our page"
+NO_WORK = "submitted on the marketplace without any work on our page"
+NOT_ALL_JUDGED = "submitted on the marketplace before all statements were judged"
+OTHER_WORKER = "the marketplace names another worker than our page was opened for"
+OFF_THE_SITE = ("Reviewable", "Reviewing", "Disposed")
+OTHER_HIT = "the marketplace names another HIT than our page was opened for"
+
+
+@dataclass
+class Collected:
+    """What one collection brought in; ``findings`` are HITs that could not be read, each with its cause."""
+
+    submitted: int = 0
+    examples: int = 0
+    votes: int = 0
+    to_review: int = 0
+    closed: int = 0
+    findings: list[str] = field(default_factory=list)
+
+
+def collect(session: Session, mturk: MTurk, settings: Settings, clock: Clock) -> Collected:
+    """Read every open HIT's assignments and store each in a transaction of its own; close what is done.
+
+    Repeating it changes nothing. One HIT that can't be read becomes a finding and does not hold up the others.
+    Raises MTurkUnavailable when the marketplace can't be reached at all.
+    """
+    found = Collected()
+    open_hits = _open_hits(session, mturk.endpoint)
+    if not open_hits:
+        return found
+    statuses = {seen.hit_id: seen.status for seen in mturk.hits()}
+    for hit_id, mturk_hit_id in open_hits:
+        try:
+            assignments = list(mturk.assignments(mturk_hit_id))
+            status = statuses.get(mturk_hit_id) or mturk.hit(mturk_hit_id).status
+        except MTurkUnavailable:
+            raise
+        except HitMissing:
+            found.findings.append(
+                f"HIT {mturk_hit_id} is not known to {mturk.endpoint} any more; it is closed with what was collected."
+            )
+            _close(session, hit_id)
+            found.closed += 1
+            continue
+        except MTurkError as error:
+            found.findings.append(f"HIT {mturk_hit_id}: {error}")
+            continue
+        for seen in assignments:
+            _take_over(session, hit_id, seen, settings, clock.now(), found)
+        if status != "Assignable" and _is_done(session, hit_id, len(assignments), status):
+            _close(session, hit_id)
+            found.closed += 1
+    for finding in found.findings:
+        log.warning("%s", finding)
+    return found
+
+
+def _open_hits(session: Session, endpoint: str) -> list[tuple[int, str]]:
+    rows = session.execute(
+        select(Hit.id, Hit.mturk_hit_id)
+        .join(Hit.batch)
+        .where(Hit.state == HitState.CREATED, HitBatch.endpoint == endpoint)
+        .order_by(Hit.id)
+    ).all()
+    session.commit()
+    return [(hit_id, mturk_hit_id) for hit_id, mturk_hit_id in rows if mturk_hit_id is not None]
+
+
+def _take_over(
+    session: Session, hit_id: int, seen: AssignmentSeen, settings: Settings, now: datetime, found: Collected
+) -> None:
+    hit = session.execute(
+        select(Hit).where(Hit.id == hit_id).with_for_update().execution_options(populate_existing=True)
+    ).scalar_one()
+    row = session.scalar(
+        select(Assignment)
+        .where(Assignment.mturk_assignment_id == seen.assignment_id)
+        .execution_options(populate_existing=True)
+    )
+    before = row.state if row is not None else None
+    row = _matched(session, hit, row, seen, settings, now)
+    if before not in COLLECTED:
+        row.accepted_at = seen.accept_time
+        row.submitted_at = seen.submit_time or now
+        row.auto_approval_at = seen.auto_approval_time
+        row.review_reason = row.review_reason or _doubt(session, hit, row)
+        row.state = AssignmentState.SUBMITTED
+        found.submitted += 1
+        found.to_review += row.review_reason is not None
+    if seen.status == "Rejected":
+        row.rejected_at = seen.rejection_time or now
+        row.state = AssignmentState.REJECTED
+    if row.state is not AssignmentState.REJECTED and row.review_reason in (None, NOT_ALL_JUDGED):
+        found.examples += _add_examples(session, hit, row, now)
+        if hit.batch.kind is HitKind.VALIDATION:
+            found.votes += validations.count_votes(session, row, now)
+    if seen.status == "Approved" and row.approved_at is None:
+        approve.record_approval(session, row, seen.approval_time or now)
+    session.commit()
+
+
+def _matched(
+    session: Session, hit: Hit, row: Assignment | None, seen: AssignmentSeen, settings: Settings, now: datetime
+) -> Assignment:
+    """Return the assignment's row with the marketplace's worker and HIT; a claim that differs counts for nothing."""
+    worker = worker_for(session, seen.worker_id, key=settings.pseudonym_key.get_secret_value(), now=now)
+    if row is None:
+        row = Assignment(
+            mturk_assignment_id=seen.assignment_id,
+            hit_id=hit.id,
+            worker_id=worker.id,
+            state=AssignmentState.OPENED,
+            review_reason=NEVER_OPENED,
+        )
+        session.add(row)
+    elif row.worker_id != worker.id:
+        row.worker_id, row.hit_id, row.review_reason = worker.id, hit.id, OTHER_WORKER
+    elif row.hit_id != hit.id:
+        row.hit_id, row.review_reason = hit.id, OTHER_HIT
+    session.flush()
+    return row
+
+
+def _doubt(session: Session, hit: Hit, row: Assignment) -> str | None:
+    """Return why a person must look before this is approved; None for work that was saved here or can stand so."""
+    if row.state is AssignmentState.SAVED:
+        return None
+    # The page's last step was skipped, but what was done before is stored.
+    if hit.batch.kind is HitKind.CREATION:
+        return None if _answered(session, row) else NO_WORK
+    votes = validations.draft_votes(session, row)
+    if not votes:
+        return NO_WORK
+    all_judged = all(example.id in votes for example in validations.items_for(session, row))
+    return None if all_judged else NOT_ALL_JUDGED
+
+
+def _answered(session: Session, row: Assignment) -> Sequence[Attempt]:
+    """Return the worker's answered attempts at this HIT, also those from before a return."""
+    return session.scalars(
+        select(Attempt)
+        .where(Attempt.hit_id == row.hit_id, Attempt.worker_id == row.worker_id)
+        .where(Attempt.state == AttemptState.ANSWERED)
+        .order_by(Attempt.id)
+        .execution_options(populate_existing=True)
+    ).all()
+
+
+def _add_examples(session: Session, hit: Hit, row: Assignment, now: datetime) -> int:
+    if hit.batch.kind is not HitKind.CREATION or hit.context_id is None:
+        return 0
+    attempts = _answered(session, row)
+    known = set(
+        session.scalars(select(Example.attempt_id).where(Example.attempt_id.in_([attempt.id for attempt in attempts])))
+    )
+    fresh = [attempt for attempt in attempts if attempt.id not in known]
+    for attempt in fresh:
+        session.add(
+            Example(
+                attempt_id=attempt.id,
+                round_id=hit.batch.round_id,
+                context_id=hit.context_id,
+                writer_id=row.worker_id,
+                goal_label=attempt.goal_label,
+                model_label=attempt.predicted_label,
+                fooled=attempt.fooled,
+                verdict=Verdict.PENDING if attempt.fooled else Verdict.NOT_VALIDATED,
+                collected_at=now,
+            )
+        )
+    session.flush()
+    return len(fresh)
+
+
+def _is_done(session: Session, hit_id: int, seen: int, status: str) -> bool:
+    """Tell whether nothing more can come: all places used, or the HIT off the site, and everything reviewed here."""
+    hit = session.get_one(Hit, hit_id, populate_existing=True)
+    final = (AssignmentState.APPROVED, AssignmentState.REJECTED)
+    reviewed = session.scalar(
+        select(func.count()).select_from(Assignment).where(Assignment.hit_id == hit_id, Assignment.state.in_(final))
+    )
+    done = (reviewed or 0) >= seen and (seen >= hit.max_assignments or status in OFF_THE_SITE)
+    session.commit()
+    return done
+
+
+def _close(session: Session, hit_id: int) -> None:
+    session.get_one(Hit, hit_id, populate_existing=True).state = HitState.CLOSED
+    session.commit()

@@ -1,0 +1,200 @@
+"""Put a batch's planned HITs on the marketplace, each exactly once, whatever is interrupted and whenever it goes on."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.settings import Settings
+from hits.clock import Clock
+from hits.models import Hit, HitBatch
+from hits.mturk.client import HitSeen, MTurk, Requirement
+from hits.mturk.errors import HitAlreadyExists, RequirementsMismatch
+from hits.mturk.questions import external_question
+from hits.states import HitKind, HitState
+from qualification.validators import validator_requirement
+
+#: The marketplace remembers a request token for 24 hours; one hour is left for clocks that differ.
+TOKEN_LIFE = timedelta(hours=23)
+ANNOTATION_PREFIX = "dynahit:"
+_PAGES: Mapping[HitKind, str] = {HitKind.CREATION: "work", HitKind.VALIDATION: "validate"}
+
+#: Called after each HIT with how many of the batch exist and how many it has.
+OnCreated = Callable[[int, int], None]
+
+
+def new_reference() -> str:
+    """Return an unguessable name for a HIT, for its address and its annotation."""
+    return secrets.token_hex(16)
+
+
+def new_token() -> str:
+    """Return a fresh request token."""
+    return secrets.token_hex(24)
+
+
+def requirements_of(batch: HitBatch) -> tuple[Requirement, ...]:
+    """Return who may see and take the batch's HITs."""
+    if batch.qualification_type_id is None:
+        return ()
+    return (validator_requirement(batch.qualification_type_id),)
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """What a batch's HITs have in common, read once so that no transaction is open while the marketplace works."""
+
+    kind: HitKind
+    hit_type_id: str
+    lifetime_seconds: int
+    requirements: tuple[Requirement, ...]
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """One HIT that has no marketplace id yet."""
+
+    id: int
+    reference: str
+    token: str
+    sent_at: datetime | None
+    max_assignments: int
+
+
+def create_hits(
+    session: Session,
+    mturk: MTurk,
+    settings: Settings,
+    clock: Clock,
+    batch_id: int,
+    *,
+    on_created: OnCreated | None = None,
+) -> int:
+    """Create the batch's missing HITs and return how many there were. Commits before and after every call.
+
+    A HIT whose creation was begun before is first looked for by its annotation; if it is not there and its token is
+    still remembered, the same token is sent again, and a new one otherwise. Raises MTurkError; what was created by
+    then is stored, and the next run goes on behind it.
+    """
+    terms = _terms(session, mturk, batch_id)
+    total, existing, wanted = _missing(session, batch_id)
+    known: dict[str, HitSeen] | None = None
+    for number, hit in enumerate(wanted, start=1):
+        seen: HitSeen | None = None
+        if hit.sent_at is not None:
+            if known is None:
+                known = mturk.find_hits_by_annotation(ANNOTATION_PREFIX)
+            seen = known.get(ANNOTATION_PREFIX + hit.reference)
+        if seen is None:
+            current = _announce(session, hit, clock.now())
+            seen = _create(mturk, settings, terms, current)
+        _store(session, hit.id, seen, clock.now())
+        _check_requirements(mturk, terms, seen)
+        if on_created is not None:
+            on_created(existing + number, total)
+    return len(wanted)
+
+
+def _terms(session: Session, mturk: MTurk, batch_id: int) -> _Terms:
+    batch = session.get_one(HitBatch, batch_id, populate_existing=True)
+    requirements = requirements_of(batch)
+    terms = _Terms(batch.kind, batch.hit_type_id or "", batch.lifetime_seconds, requirements)
+    properties: dict[str, Any] = {
+        "title": batch.title,
+        "description": batch.description,
+        "keywords": batch.keywords,
+        "reward": batch.reward,
+        "assignment_seconds": batch.assignment_seconds,
+        "auto_approval_seconds": batch.auto_approval_seconds,
+    }
+    session.commit()
+    if terms.hit_type_id:
+        return terms
+    # Equal properties give the same type again, so a crash before the commit costs nothing.
+    hit_type_id = mturk.create_hit_type(**properties, requirements=requirements)
+    session.get_one(HitBatch, batch_id, populate_existing=True).hit_type_id = hit_type_id
+    session.commit()
+    return replace(terms, hit_type_id=hit_type_id)
+
+
+def _missing(session: Session, batch_id: int) -> tuple[int, int, list[_Wanted]]:
+    rows = session.scalars(
+        select(Hit).where(Hit.batch_id == batch_id).order_by(Hit.position).execution_options(populate_existing=True)
+    ).all()
+    missing = [
+        _Wanted(row.id, row.reference, row.request_token, row.token_sent_at, row.max_assignments)
+        for row in rows
+        if row.state in (HitState.PLANNED, HitState.CREATING)
+    ]
+    session.commit()
+    return len(rows), len(rows) - len(missing), missing
+
+
+def _announce(session: Session, hit: _Wanted, now: datetime) -> _Wanted:
+    """Commit that the token is about to be sent; one that the marketplace has forgotten is replaced first."""
+    row = session.get_one(Hit, hit.id, populate_existing=True)
+    row.state = HitState.CREATING
+    if row.token_sent_at is None or now - row.token_sent_at >= TOKEN_LIFE:
+        if row.token_sent_at is not None:
+            row.request_token = new_token()
+        row.token_sent_at = now
+    announced = replace(hit, token=row.request_token, sent_at=row.token_sent_at)
+    session.commit()
+    return announced
+
+
+def _create(mturk: MTurk, settings: Settings, terms: _Terms, hit: _Wanted) -> HitSeen:
+    url = f"{settings.service_url.rstrip('/')}/{_PAGES[terms.kind]}/{hit.reference}"
+    try:
+        return mturk.create_hit(
+            terms.hit_type_id,
+            question_xml=external_question(url),
+            max_assignments=hit.max_assignments,
+            lifetime_seconds=terms.lifetime_seconds,
+            annotation=ANNOTATION_PREFIX + hit.reference,
+            request_token=hit.token,
+        )
+    except HitAlreadyExists as error:
+        # The first answer was lost on its way to us.
+        return mturk.hit(error.hit_id)
+
+
+def _store(session: Session, hit_id: int, seen: HitSeen, now: datetime) -> None:
+    row = session.get_one(Hit, hit_id, populate_existing=True)
+    if row.mturk_hit_id is None:
+        row.mturk_hit_id = seen.hit_id
+        row.state = HitState.CREATED
+        row.created_at = now
+    row.expires_at = seen.expires_at
+    session.commit()
+
+
+def _check_requirements(mturk: MTurk, terms: _Terms, seen: HitSeen) -> None:
+    wanted = frozenset(str(requirement) for requirement in terms.requirements)
+    if seen.requirements != wanted:
+        mturk.expire(seen.hit_id)
+        raise RequirementsMismatch(seen.hit_id, _listed(wanted), _listed(seen.requirements))
+
+
+def _listed(requirements: frozenset[str]) -> str:
+    return "; ".join(sorted(requirements)) or "none"
+
+
+def unfinished_batches(session: Session, endpoint: str, kind: HitKind) -> Iterator[int]:
+    """Yield the ids of the endpoint's batches of this kind that still have HITs to create, oldest first."""
+    yield from session.scalars(
+        select(HitBatch.id)
+        .where(HitBatch.endpoint == endpoint, HitBatch.kind == kind)
+        .where(
+            select(Hit.id)
+            .where(Hit.batch_id == HitBatch.id, Hit.state.in_((HitState.PLANNED, HitState.CREATING)))
+            .exists()
+        )
+        .order_by(HitBatch.id)
+    ).all()

@@ -1,0 +1,104 @@
+"""One pass of the jobs process: collect, approve, decide, open validation HITs. Each step stands alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from app.operations.approve import approve_submitted
+from app.operations.collect import collect
+from app.operations.decide import decide_pending
+from app.operations.validation_hits import open_validation_hits
+from app.settings import Settings
+from hits.clock import Clock
+from hits.errors import HitsError
+from hits.mturk.client import MTurk
+from hits.mturk.errors import MTurkUnavailable, RequirementsMismatch
+from payments.errors import PaymentsError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class PassReport:
+    """What a pass did. ``unavailable``: the marketplace did not answer, so the next pass had better wait.
+
+    ``stop_opening``: a validation HIT came out open to everybody; no more may be opened until a person has looked.
+    """
+
+    submitted: int = 0
+    examples: int = 0
+    votes: int = 0
+    to_review: int = 0
+    closed: int = 0
+    approved: int = 0
+    decided: int = 0
+    opened: int = 0
+    findings: list[str] = field(default_factory=list)
+    unavailable: bool = False
+    stop_opening: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was done."""
+        return any((self.submitted, self.examples, self.votes, self.closed, self.approved, self.decided, self.opened))
+
+    def __str__(self) -> str:
+        counts = {
+            "submitted": self.submitted,
+            "examples": self.examples,
+            "votes": self.votes,
+            "to review by you": self.to_review,
+            "approved": self.approved,
+            "decided": self.decided,
+            "validation HITs opened": self.opened,
+            "HITs closed": self.closed,
+        }
+        return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing new"
+
+
+def jobs_pass(
+    session: Session, mturk: MTurk, settings: Settings, clock: Clock, *, open_validation: bool = True
+) -> PassReport:
+    """Run every step once. A step that fails becomes a finding with its cause and does not stop the others."""
+    report = PassReport()
+
+    def collecting() -> None:
+        found = collect(session, mturk, settings, clock)
+        report.submitted, report.examples, report.votes = found.submitted, found.examples, found.votes
+        report.to_review, report.closed = found.to_review, found.closed
+        report.findings += found.findings
+
+    def approving() -> None:
+        done = approve_submitted(session, mturk, clock)
+        report.approved = done.approved
+        report.findings += done.findings
+
+    def deciding() -> None:
+        report.decided = decide_pending(session, clock)
+
+    def opening() -> None:
+        report.opened = open_validation_hits(session, mturk, settings, clock)
+
+    _step(session, report, "collecting", collecting)
+    _step(session, report, "approving", approving)
+    _step(session, report, "deciding", deciding)
+    if open_validation:
+        _step(session, report, "opening validation HITs", opening)
+    return report
+
+
+def _step(session: Session, report: PassReport, name: str, step: Callable[[], None]) -> None:
+    try:
+        step()
+    except (HitsError, PaymentsError, SQLAlchemyError) as error:
+        session.rollback()
+        report.unavailable = report.unavailable or isinstance(error, MTurkUnavailable)
+        report.stop_opening = report.stop_opening or isinstance(error, RequirementsMismatch)
+        cause = str(error).splitlines()[0] if isinstance(error, SQLAlchemyError) else str(error)
+        report.findings.append(f"{name}: {cause}")
+        log.warning("%s failed: %s", name, cause)

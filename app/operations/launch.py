@@ -1,0 +1,486 @@
+"""Plan and launch a batch of creation HITs. Planning changes nothing; launching again goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import ipaddress
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.operations.create_hits import OnCreated, create_hits, new_reference, new_token
+from app.settings import Settings
+from hits.clock import Clock
+from hits.errors import InvalidInput, Refused
+from hits.models import Context, Hit, HitBatch, Round
+from hits.money import CENT, ZERO, display, rounded, usd
+from hits.mturk.client import MTurk
+from hits.mturk.errors import InsufficientFunds
+from hits.states import HitKind, HitState
+from hits.tasks import TaskSpec, digest_of, task
+from payments.fees import WorstCase, reward_fee, schedule_on, worst_case
+
+MAX_HITS = 100_000
+
+
+class NotEnoughMoney(Refused):
+    """The account's balance does not cover the worst case, or ran out half-way; the message has the numbers."""
+
+
+@dataclass(frozen=True)
+class LaunchTerms:
+    """What is offered to whom. ``name`` tells two launches of the same terms apart.
+
+    Raises InvalidInput or MoneyError for terms that can't be offered.
+    """
+
+    task_code: str
+    round_number: int
+    hits: int
+    reward: Decimal
+    bonus: Decimal
+    tries: int
+    minutes: int = 6
+    assignments: int = 1
+    lifetime_hours: int = 168
+    auto_approval_hours: int = 72
+    assignment_minutes: int = 60
+    name: str = ""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reward", usd(self.reward))
+        object.__setattr__(self, "bonus", usd(self.bonus))
+        if self.reward < CENT:
+            raise InvalidInput("The reward is $0.00. A HIT pays at least $0.01; see the hourly wage in the plan.")
+        limits = {
+            "round_number": (1, 10_000),
+            "hits": (1, MAX_HITS),
+            "tries": (1, 100),
+            "minutes": (1, 24 * 60),
+            "assignments": (1, 1_000),
+            "lifetime_hours": (1, 365 * 24),
+            "auto_approval_hours": (0, 30 * 24),
+            "assignment_minutes": (1, 7 * 24 * 60),
+        }
+        for field, (least, most) in limits.items():
+            value = getattr(self, field)
+            if not least <= value <= most:
+                raise InvalidInput(f"{field.replace('_', ' ')} is {value:,}; it must be from {least:,} to {most:,}.")
+        if self.minutes > self.assignment_minutes:
+            raise InvalidInput(
+                f"The HIT takes {self.minutes} minutes, but workers would have only {self.assignment_minutes}."
+                " Raise the assignment minutes."
+            )
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """What a launch would do and cost. Costs are those of the HITs that do not exist yet."""
+
+    terms: LaunchTerms
+    endpoint: str
+    service_url: str
+    title: str
+    batch_id: int | None
+    existing_hits: int
+    missing_hits: int
+    contexts: int
+    contexts_used: int
+    most_hits_per_context: int
+    goals: Mapping[str, int]
+    goals_by_context: tuple[tuple[str, Mapping[str, int]], ...]
+    worst: WorstCase
+    fee_percent: int
+    base_percent: int
+    many_assignments_from: int
+    validation_votes: int
+    validation: Decimal
+    hourly_wage: Decimal
+    balance: Decimal
+
+    @property
+    def cost(self) -> Decimal:
+        """The most that all this can cost, validation and fees included."""
+        return self.worst.total + self.validation
+
+    @property
+    def left(self) -> Decimal:
+        """What would remain of the balance; negative when it does not suffice."""
+        return self.balance - self.cost
+
+    @property
+    def finished(self) -> bool:
+        """This very launch has been made before and all its HITs exist."""
+        return self.batch_id is not None and self.missing_hits == 0
+
+    @property
+    def notes(self) -> list[str]:
+        """What a requester should know before saying yes, in sentences."""
+        found = []
+        if self.finished:
+            found.append(
+                f"This launch is finished: all its {self.existing_hits} HITs exist (batch {self.batch_id})."
+                " Give it a new name (--batch NAME) for another batch of the same terms."
+            )
+        elif self.batch_id is not None:
+            found.append(
+                f"This launch was begun before: {self.existing_hits} HITs exist and stay,"
+                f" {self.missing_hits} are still to be created. The costs are those of the missing ones."
+            )
+        if self.most_hits_per_context > 1:
+            found.append(
+                "There are fewer contexts than HITs: contexts are used again, the least used first,"
+                f" up to {self.most_hits_per_context} times here."
+            )
+        if self.fee_percent > self.base_percent:
+            found.append(
+                f"{self.terms.assignments} assignments per HIT: from {self.many_assignments_from} on the fee on the"
+                f" reward is {self.fee_percent} % instead of {self.base_percent} %. HITs with fewer avoid that."
+            )
+        if self.left < ZERO:
+            found.append(f"The balance does not cover the worst case; {display(-self.left)} are missing.")
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the plan as JSON types; amounts are strings of dollars."""
+        terms = {key: str(value) if isinstance(value, Decimal) else value for key, value in asdict(self.terms).items()}
+        return {
+            "terms": terms,
+            "endpoint": self.endpoint,
+            "service_url": self.service_url,
+            "title": self.title,
+            "batch": self.batch_id,
+            "hits_existing": self.existing_hits,
+            "hits_to_create": self.missing_hits,
+            "assignments": self.worst.assignments,
+            "contexts": self.contexts,
+            "contexts_used": self.contexts_used,
+            "goals": dict(self.goals),
+            "cost": {
+                "rewards": str(self.worst.rewards),
+                "reward_fees": str(self.worst.reward_fees),
+                "bonuses": str(self.worst.bonuses),
+                "bonus_fees": str(self.worst.bonus_fees),
+                "validation": str(self.validation),
+                "worst_case": str(self.cost),
+            },
+            "hourly_wage": str(self.hourly_wage),
+            "balance": str(self.balance),
+            "balance_left": str(self.left),
+            "notes": self.notes,
+        }
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """What a launch did."""
+
+    batch_id: int
+    created: int
+    existing: int
+
+
+def plan_launch(
+    session: Session,
+    mturk: MTurk,
+    settings: Settings,
+    clock: Clock,
+    terms: LaunchTerms,
+    contexts: Sequence[Mapping[str, str]],
+) -> LaunchPlan:
+    """Return what launching would do and cost. Writes nothing, here or on the marketplace.
+
+    Raises InvalidInput for terms, contexts or addresses that can't work, MTurkError without the marketplace.
+    """
+    spec = task(terms.task_code)
+    check_addresses(settings.service_url, mturk.endpoint)
+    round_ = _round(session, terms)
+    if round_ is not None and round_.task_version != spec.version:
+        raise InvalidInput(
+            f"Round {round_.number} was begun with version {round_.task_version} of the {spec.code} task, which is at"
+            f" {spec.version} now. Open round {round_.number + 1} for it."
+        )
+    checked = [spec.check_context(context) for context in contexts]
+    if not checked:
+        raise InvalidInput("There are no contexts to write about. Give at least one.")
+    batch = session.scalar(select(HitBatch).where(HitBatch.key == batch_key(terms, checked, mturk.endpoint)))
+    if batch is None:
+        batch_id, existing, missing = None, 0, terms.hits
+        chosen = _choose(session, spec, round_, checked, terms)
+        pairs = [(_shown(checked[index]), label) for index, label in chosen]
+    else:
+        batch_id = batch.id
+        rows = session.scalars(select(Hit).where(Hit.batch_id == batch.id).order_by(Hit.position)).all()
+        existing = sum(row.mturk_hit_id is not None for row in rows)
+        missing = len(rows) - existing
+        pairs = [(_shown(row.context.fields if row.context else {}), row.goal_label or "") for row in rows]
+    votes = round_.max_votes if round_ is not None else _default_votes()
+    session.rollback()
+    today = clock.now().date()
+    per_context = Counter(shown for shown, _ in pairs)
+    worst = worst_case(missing, terms.assignments, terms.reward, terms.bonus, on=today)
+    vote_cost = settings.validation_reward + reward_fee(settings.validation_reward, votes, on=today)
+    schedule = schedule_on(today)
+    share = schedule.base + (schedule.many_assignments if terms.assignments >= schedule.many_assignments_from else ZERO)
+    goals = Counter(label for _, label in pairs)
+    return LaunchPlan(
+        terms=terms,
+        endpoint=mturk.endpoint,
+        service_url=settings.service_url,
+        title=spec.title,
+        batch_id=batch_id,
+        existing_hits=existing,
+        missing_hits=missing,
+        contexts=len(checked),
+        contexts_used=len(per_context),
+        most_hits_per_context=max(per_context.values()),
+        goals={code: goals[code] for code in spec.label_codes},
+        goals_by_context=tuple(_goals_by_context(pairs)),
+        worst=worst,
+        fee_percent=int(share * 100),
+        base_percent=int(schedule.base * 100),
+        many_assignments_from=schedule.many_assignments_from,
+        validation_votes=votes,
+        validation=worst.assignments * votes * vote_cost,
+        hourly_wage=rounded(terms.reward * 60 / terms.minutes),
+        balance=mturk.balance(),
+    )
+
+
+def launch_batch(
+    session: Session,
+    mturk: MTurk,
+    settings: Settings,
+    clock: Clock,
+    terms: LaunchTerms,
+    contexts: Sequence[Mapping[str, str]],
+    *,
+    on_created: OnCreated | None = None,
+) -> LaunchResult:
+    """Create the HITs that the terms ask for. The same launch again creates only what is missing.
+
+    Rows are committed before the marketplace is asked, and each HIT's id the moment it exists. Raises NotEnoughMoney
+    before anything is created when the balance does not cover the worst case, and when it runs out half-way; else as
+    plan_launch and create_hits.
+    """
+    plan = plan_launch(session, mturk, settings, clock, terms, contexts)
+    if plan.finished and plan.batch_id is not None:
+        return LaunchResult(plan.batch_id, 0, plan.existing_hits)
+    if plan.left < ZERO:
+        raise NotEnoughMoney(
+            f"The launch can cost up to {display(plan.cost)}, but the balance at {plan.endpoint} is"
+            f" {display(plan.balance)}: {display(-plan.left)} are missing. Nothing was created."
+            " Top up the account, or launch fewer HITs."
+        )
+    batch_id = _stored_batch(session, mturk.endpoint, clock, terms, contexts)
+    try:
+        created = create_hits(session, mturk, settings, clock, batch_id, on_created=on_created)
+    except InsufficientFunds as error:
+        done = _existing(session, batch_id)
+        raise NotEnoughMoney(
+            f"The marketplace says that the account's money ran out: {done} of {terms.hits} HITs exist and stay."
+            " Top up the account and run the same command again; it creates only the missing ones."
+        ) from error
+    return LaunchResult(batch_id, created, plan.existing_hits)
+
+
+def batch_key(terms: LaunchTerms, contexts: Iterable[Mapping[str, str]], endpoint: str) -> str:
+    """Return what makes a launch the same launch: its terms, its contexts, its name and its marketplace."""
+    parts = {
+        **{key: str(value) for key, value in asdict(terms).items()},
+        "endpoint": endpoint,
+        "contexts": [digest_of(context) for context in contexts],
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def check_addresses(service_url: str, endpoint: str) -> None:
+    """Raise InvalidInput when workers' browsers could not show this service in the marketplace's frames."""
+    address = urlsplit(service_url)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise InvalidInput(f"The service's address {service_url!r} is not a web address. Set DYNAHIT_SERVICE_URL.")
+    if address.scheme == "https":
+        return
+    if not (_is_loopback(address.hostname) and _is_loopback(urlsplit(endpoint).hostname or "")):
+        raise InvalidInput(
+            f"The service's address {service_url} is not https. Plain http works only while service and marketplace"
+            f" are both on this machine; the marketplace is {endpoint}. Set DYNAHIT_SERVICE_URL to an https address."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _round(session: Session, terms: LaunchTerms) -> Round | None:
+    return session.scalar(select(Round).where(Round.task_code == terms.task_code, Round.number == terms.round_number))
+
+
+def _default_votes() -> int:
+    return int(Round.__table__.c.max_votes.default.arg)
+
+
+def _existing(session: Session, batch_id: int) -> int:
+    created = (Hit.batch_id == batch_id) & Hit.mturk_hit_id.is_not(None)
+    count = session.scalar(select(func.count()).select_from(Hit).where(created)) or 0
+    session.rollback()
+    return count
+
+
+def _shown(fields: Mapping[str, str]) -> str:
+    return " / ".join(fields.values())
+
+
+def _goals_by_context(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, Mapping[str, int]]]:
+    found: dict[str, Counter[str]] = {}
+    for context, label in pairs:
+        found.setdefault(context, Counter())[label] += 1
+    return list(found.items())
+
+
+def _choose(
+    session: Session,
+    spec: TaskSpec,
+    round_: Round | None,
+    contexts: Sequence[Mapping[str, str]],
+    terms: LaunchTerms,
+) -> list[tuple[int, str]]:
+    """Return a context and a goal for each HIT: least used contexts first, goals balanced, ties by the seed."""
+    digests = [digest_of(context) for context in contexts]
+    used: Counter[tuple[str, str | None]] = Counter()
+    if round_ is not None:
+        for digest, goal in session.execute(
+            select(Context.digest, Hit.goal_label)
+            .join(Hit, Hit.context_id == Context.id)
+            .where(Context.round_id == round_.id)
+        ).tuples():
+            used[digest, goal] += 1
+            used[digest, None] += 1
+    chance = random.Random(f"{terms.seed}:{terms.name}")  # noqa: S311 - a fair order, not a secret
+    order = list(range(len(contexts)))
+    chance.shuffle(order)
+    labels = list(spec.label_codes)
+    chance.shuffle(labels)
+    given: Counter[str] = Counter()
+    queue = [(used[digests[index], None], place, index) for place, index in enumerate(order)]
+    heapq.heapify(queue)
+    chosen = []
+    for _ in range(terms.hits):
+        times, place, index = queue[0]
+        digest = digests[index]
+        label = min(labels, key=lambda code, digest=digest: (used[digest, code], given[code]))  # type: ignore[misc]
+        heapq.heapreplace(queue, (times + 1, place, index))
+        used[digest, label] += 1
+        given[label] += 1
+        chosen.append((index, label))
+    return chosen
+
+
+def _stored_batch(
+    session: Session, endpoint: str, clock: Clock, terms: LaunchTerms, contexts: Sequence[Mapping[str, str]]
+) -> int:
+    try:
+        return _store_rows(session, endpoint, clock.now(), terms, contexts)
+    except IntegrityError:
+        # The same launch, or the round's first one, was stored by another process since we looked.
+        session.rollback()
+        return _store_rows(session, endpoint, clock.now(), terms, contexts)
+
+
+def _store_rows(
+    session: Session, endpoint: str, now: datetime, terms: LaunchTerms, contexts: Sequence[Mapping[str, str]]
+) -> int:
+    """Commit round, contexts, batch and planned HITs in one transaction, or find them; return the batch's id."""
+    spec = task(terms.task_code)
+    checked = [spec.check_context(context) for context in contexts]
+    key = batch_key(terms, checked, endpoint)
+    known = session.scalar(select(HitBatch.id).where(HitBatch.key == key))
+    if known is not None:
+        session.rollback()
+        return known
+    round_ = _round(session, terms)
+    chosen = _choose(session, spec, round_, checked, terms)
+    if round_ is None:
+        round_ = Round(
+            task_code=spec.code,
+            number=terms.round_number,
+            task_version=spec.version,
+            seed=terms.seed,
+            created_at=now,
+        )
+        session.add(round_)
+        session.flush()
+    rows = _context_rows(session, round_, checked, now)
+    batch = HitBatch(
+        round_id=round_.id,
+        kind=HitKind.CREATION,
+        key=key,
+        endpoint=endpoint,
+        title=spec.title,
+        description=_description(spec, terms),
+        keywords=", ".join(spec.keywords),
+        reward=terms.reward,
+        bonus=terms.bonus,
+        tries=terms.tries,
+        minutes=terms.minutes,
+        assignment_seconds=terms.assignment_minutes * 60,
+        auto_approval_seconds=terms.auto_approval_hours * 3600,
+        lifetime_seconds=terms.lifetime_hours * 3600,
+        created_at=now,
+    )
+    session.add(batch)
+    session.flush()
+    session.add_all(
+        Hit(
+            batch_id=batch.id,
+            position=position,
+            reference=new_reference(),
+            request_token=new_token(),
+            state=HitState.PLANNED,
+            max_assignments=terms.assignments,
+            context_id=rows[index].id,
+            goal_label=goal,
+        )
+        for position, (index, goal) in enumerate(chosen, start=1)
+    )
+    batch_id = batch.id
+    session.commit()
+    return batch_id
+
+
+def _description(spec: TaskSpec, terms: LaunchTerms) -> str:
+    if not terms.bonus:
+        return spec.description
+    return f"{spec.description} The bonus is {display(terms.bonus)}."
+
+
+def _context_rows(
+    session: Session, round_: Round, contexts: Sequence[Mapping[str, str]], now: datetime
+) -> list[Context]:
+    known = {row.digest: row for row in session.scalars(select(Context).where(Context.round_id == round_.id))}
+    rows = []
+    for fields in contexts:
+        digest = digest_of(fields)
+        if digest not in known:
+            known[digest] = Context(round_id=round_.id, fields=dict(fields), digest=digest, created_at=now)
+            session.add(known[digest])
+        rows.append(known[digest])
+    session.flush()
+    return rows
