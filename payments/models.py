@@ -139,6 +139,8 @@ class Payout(Base):
     round_id: Mapped[int] = mapped_column(ForeignKey("round.id"), index=True)
     worker_id: Mapped[int] = mapped_column(ForeignKey("worker.id"), index=True)
     assignment_id: Mapped[int] = mapped_column(ForeignKey("assignment.id"), index=True)
+    #: The Requester API endpoint that the assignment lives on.
+    endpoint: Mapped[str] = mapped_column(String(200))
     amount: Mapped[Decimal] = mapped_column(UsdCents())
     #: The sentence that the worker and finance both see.
     reason: Mapped[str] = mapped_column(String(500))

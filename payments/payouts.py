@@ -54,7 +54,9 @@ class BonusPayment(Protocol):
 
 
 class BonusSender(Protocol):
-    """What paying needs of a marketplace; raises hits.mturk.errors."""
+    """What paying needs of a marketplace; raises hits.mturk.errors. ``endpoint`` says which one it is."""
+
+    endpoint: str
 
     def balance(self) -> Decimal: ...
 
@@ -195,6 +197,7 @@ def _plan(session: Session, due: DueBonus, now: datetime) -> Payout | None:
         round_id=due.example.round_id,
         worker_id=due.assignment.worker_id,
         assignment_id=due.assignment.id,
+        endpoint=due.assignment.hit.batch.endpoint,
         amount=due.bonus.amount,
         reason=due.bonus.reason,
         request_token=new_token(),
@@ -266,19 +269,22 @@ class Waiting:
     claims: int
 
 
-def waiting(session: Session) -> list[Waiting]:
-    """Return the rows to deal with: those that may have been paid first, then planned ones, oldest first."""
+def waiting(session: Session, endpoint: str) -> list[Waiting]:
+    """Return the marketplace's rows to deal with: ones that may have been paid first, then planned ones."""
     rows = session.execute(
         select(Payout.id, Payout.state, Payout.tries)
-        .where(Payout.state.in_((*UNSURE, PayoutState.PLANNED)))
+        .where(Payout.state.in_((*UNSURE, PayoutState.PLANNED)), Payout.endpoint == endpoint)
         .order_by(Payout.id)
     ).all()
     return [Waiting(row.id, row.tries) for row in sorted(rows, key=lambda row: row.state is PayoutState.PLANNED)]
 
 
-def free_failed(session: Session) -> int:
-    """Make failed rows planned again, as rows that may have been paid; return how many. Flushes, never commits."""
-    return _change(session, None, {PayoutState.FAILED}, state=PayoutState.DOUBTFUL)
+def free_failed(session: Session, endpoint: str) -> int:
+    """Let failed rows be tried again, as rows that may have been paid; return how many. Flushes, never commits."""
+    failed = session.scalars(
+        select(Payout.id).where(Payout.state == PayoutState.FAILED, Payout.endpoint == endpoint)
+    ).all()
+    return sum(_change(session, one, {PayoutState.FAILED}, state=PayoutState.DOUBTFUL) for one in failed)
 
 
 def claim(session: Session, row: Waiting, now: datetime) -> Order | None:
@@ -385,9 +391,13 @@ def _release(session: Session, order: Order, state: PayoutState, cause: str | No
     )
 
 
-def unconfirmed(session: Session) -> list[Payout]:
+def unconfirmed(session: Session, endpoint: str) -> list[Payout]:
     """Return the sent payouts that were not yet seen in the marketplace's list, oldest first."""
-    return list(session.scalars(select(Payout).where(Payout.state == PayoutState.SENT).order_by(Payout.id)))
+    return list(
+        session.scalars(
+            select(Payout).where(Payout.state == PayoutState.SENT, Payout.endpoint == endpoint).order_by(Payout.id)
+        )
+    )
 
 
 def mark_confirmed(session: Session, payout_id: int, now: datetime) -> None:
@@ -397,16 +407,14 @@ def mark_confirmed(session: Session, payout_id: int, now: datetime) -> None:
 
 def _change(
     session: Session,
-    payout_id: int | None,
+    payout_id: int,
     states: Iterable[PayoutState],
     *,
     claim_seen: int | None = None,
     **values: Any,
 ) -> int:
-    """Update rows only if they are still in one of the states, and under the claim if one is given; return how many."""
-    statement = update(Payout).where(Payout.state.in_(list(states)))
-    if payout_id is not None:
-        statement = statement.where(Payout.id == payout_id)
+    """Change a row only if it is still in one of the states, and under the claim if one is given; return 1 or 0."""
+    statement = update(Payout).where(Payout.id == payout_id, Payout.state.in_(list(states)))
     if claim_seen is not None:
         statement = statement.where(Payout.tries == claim_seen)
     result = session.execute(statement.values(**values).execution_options(synchronize_session=False))

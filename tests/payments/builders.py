@@ -1,0 +1,34 @@
+"""Examples in the states that decide about a bonus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from hits.models import Assignment, Example, HitBatch
+from hits.states import AssignmentState, Verdict
+from tests import factories
+
+
+def fooling_example(
+    session: Session, *, batch: HitBatch, state: AssignmentState = AssignmentState.APPROVED, **fields: Any
+) -> Example:
+    """A statement that fooled the model and still waits for its readers."""
+    hit = factories.make_hit(session, batch=batch)
+    assignment = factories.make_assignment(session, hit=hit, state=state)
+    return factories.make_example(session, attempt=factories.make_attempt(session, assignment=assignment), **fields)
+
+
+def verified_example(session: Session, *, batch: HitBatch, votes: int = 0, **fields: Any) -> Example:
+    """A statement that fooled the model and that its readers confirmed; ``votes`` of them have rows."""
+    defaults: dict[str, Any] = {"verdict": Verdict.VALID_AND_MODEL_WRONG, "final_label": "negative"}
+    example = fooling_example(session, batch=batch, **{**defaults, **fields})
+    for _ in range(votes):
+        factories.make_vote(session, example=example)
+    return example
+
+
+def assignment_of(session: Session, example: Example) -> Assignment:
+    """The writer's assignment."""
+    return session.get_one(Assignment, example.attempt.assignment_id)

@@ -1,0 +1,180 @@
+"""The books: zero sums, replays, and a database that refuses to change what is booked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import create_engine, func, select, text
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.orm import Session, sessionmaker
+
+from hits.db import Base
+from hits.money import from_cents, usd
+from hits.states import AssignmentState
+from payments.errors import LedgerConflict, UnbalancedTransaction
+from payments.ledger import Account, post, record_reward
+from payments.models import LEDGER_GUARDS, LEDGER_GUARDS_DROPPED, LedgerTransaction, Posting, TransactionKind
+from tests import factories
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+def book(session: Session, round_id: int, key: str = "k", amount: str = "0.30") -> LedgerTransaction:
+    return post(
+        session,
+        key=key,
+        kind=TransactionKind.REWARD,
+        reference="A1",
+        round_id=round_id,
+        postings={"rewards:sentiment/1:w-1": usd(amount), "marketplace": -usd(amount)},
+        now=NOON,
+    )
+
+
+def test_a_transaction_that_does_not_sum_to_zero_is_refused(session: Session) -> None:
+    round_ = factories.make_round(session)
+
+    with pytest.raises(UnbalancedTransaction, match=r"\$0\.10"):
+        post(
+            session,
+            key="k",
+            kind=TransactionKind.REWARD,
+            reference="A1",
+            round_id=round_.id,
+            postings={"rewards": usd("0.30"), "marketplace": -usd("0.20")},
+            now=NOON,
+        )
+
+    assert session.scalar(select(func.count()).select_from(LedgerTransaction)) == 0
+
+
+def test_a_known_key_returns_what_is_booked(session: Session) -> None:
+    round_ = factories.make_round(session)
+    first = book(session, round_.id)
+
+    again = book(session, round_.id)
+
+    assert again.id == first.id
+    assert session.scalar(select(func.count()).select_from(Posting)) == 2
+
+
+def test_a_known_key_with_other_contents_is_refused_and_shows_both(session: Session) -> None:
+    round_ = factories.make_round(session)
+    book(session, round_.id)
+
+    with pytest.raises(LedgerConflict, match=r"\+30.*\+40"):
+        book(session, round_.id, amount="0.40")
+
+
+@pytest.mark.parametrize("table", ["ledger_transaction", "posting"])
+@pytest.mark.parametrize("change", ["UPDATE {table} SET id = id + 1000", "DELETE FROM {table}"])
+def test_the_database_refuses_to_change_what_is_booked(session: Session, table: str, change: str) -> None:
+    book(session, factories.make_round(session).id)
+    session.commit()
+
+    with pytest.raises(DatabaseError, match="append-only"):
+        session.execute(text(change.format(table=table)))
+
+    session.rollback()
+    assert session.scalar(select(func.sum(Posting.cents))) == 0
+    assert session.scalar(select(func.count()).select_from(Posting)) == 2
+
+
+def test_the_guards_can_be_taken_away_and_put_back(session: Session) -> None:
+    dialect = session.get_bind().dialect.name
+    book(session, factories.make_round(session).id)
+    for statement in (*LEDGER_GUARDS_DROPPED[dialect], *LEDGER_GUARDS[dialect]):
+        session.execute(text(statement))
+
+    with pytest.raises(DatabaseError, match="append-only"):
+        session.execute(text("DELETE FROM posting"))
+
+
+def test_a_reward_is_booked_once_with_its_fee(session: Session) -> None:
+    batch = factories.make_batch(session, reward=usd("0.30"))
+    hit = factories.make_hit(session, batch=batch)
+    assignment = factories.make_assignment(session, hit=hit, state=AssignmentState.APPROVED)
+
+    booked = record_reward(session, assignment, NOON)
+    again = record_reward(session, assignment, NOON)
+
+    worker = assignment.worker.pseudonym
+    assert again.id == booked.id
+    assert {line.account: line.cents for line in booked.postings} == {
+        f"rewards:sentiment/1:{worker}": 30,
+        f"reward_fees:sentiment/1:{worker}": 6,
+        "marketplace": -36,
+    }
+    assert booked.at == assignment.approved_at
+
+
+def test_a_reward_of_nothing_books_its_fee_only(session: Session) -> None:
+    hit = factories.make_hit(session, batch=factories.make_batch(session, reward=usd(0)))
+    assignment = factories.make_assignment(session, hit=hit, state=AssignmentState.APPROVED)
+
+    booked = record_reward(session, assignment, NOON)
+
+    assert sorted(line.cents for line in booked.postings) == [-1, 1]
+
+
+def test_two_processes_that_book_the_same_key_book_it_once(session_factory: sessionmaker[Session]) -> None:
+    with session_factory() as first:
+        round_id = factories.make_round(first).id
+        first.commit()
+        book(first, round_id)
+        first.commit()
+    with session_factory() as second:
+        book(second, round_id)
+        second.commit()
+
+        assert second.scalar(select(func.count()).select_from(LedgerTransaction)) == 1
+
+
+def test_an_account_reads_back_as_it_was_written() -> None:
+    account = Account("bonuses", "sentiment/1", "w-0123456789abcdef")
+
+    assert Account.parse(str(account)) == account
+    assert Account.parse("marketplace") == Account("marketplace", "", "")
+
+
+amounts = st.integers(-10_000, 10_000).map(from_cents)
+transactions = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.dictionaries(st.sampled_from(["x", "y", "z"]), amounts, min_size=1)),
+    max_size=12,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(events=transactions)
+def test_whatever_is_booked_and_replayed_the_books_sum_to_zero(events: list[tuple[str, dict[str, Decimal]]]) -> None:
+    engine = create_engine("sqlite://")
+    Base.metadata.create_all(engine)
+    with Session(engine) as session:
+        round_id = factories.make_round(session).id
+        accepted: dict[str, dict[str, Decimal]] = {}
+        for key, lines in events:
+            balanced = {**lines, "rest": -sum(lines.values(), Decimal(0))}
+            wanted = {account: amount for account, amount in balanced.items() if amount}
+            try:
+                post(
+                    session,
+                    key=key,
+                    kind=TransactionKind.REWARD,
+                    reference=key,
+                    round_id=round_id,
+                    postings=balanced,
+                    now=NOON,
+                )
+            except LedgerConflict:
+                assert accepted[key] != wanted
+            else:
+                assert accepted.setdefault(key, wanted) == wanted
+
+        assert session.scalar(select(func.sum(Posting.cents))) in (0, None)
+        assert session.scalar(select(func.count()).select_from(LedgerTransaction)) == len(accepted)
+        assert session.scalar(select(func.count()).select_from(Posting)) == sum(map(len, accepted.values()))
+    engine.dispose()
