@@ -1,0 +1,90 @@
+"""Builds BERT sentence classifiers and their tokenizers from plain files, without hub access and without noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inference.runtime import single_threaded_torch
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from torch import Tensor
+
+BODY = "bert."
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A target model in memory. ``labels`` is in the order of the model's own outputs."""
+
+    model_id: str
+    revision: str
+    labels: tuple[str, ...]
+    model: Any
+    tokenizer: Tokenizer
+    max_length: int
+    pad_token_id: int
+
+
+def read_base_state(folder: Path) -> dict[str, Tensor]:
+    """Return the base's tensors under the names that a classifier gives them."""
+    from safetensors.torch import load_file
+
+    return {BODY + name: value for name, value in load_file(folder / "model.safetensors").items()}
+
+
+def build_classifier(folder: Path, state: Mapping[str, Tensor], labels: Sequence[str]) -> Any:
+    """Return an ordinary BertForSequenceClassification in evaluation mode with frozen single-precision parameters.
+
+    Raises ValueError when a tensor is missing or left over.
+    """
+    from transformers import BertConfig
+
+    config = BertConfig.from_json_file(str(folder / "config.json"))
+    return classifier_of(config, state, labels)
+
+
+def classifier_of(config: Any, state: Mapping[str, Tensor] | None, labels: Sequence[str]) -> Any:
+    """Return the classifier for a configuration; its own random weights stay when there is no state."""
+    torch = single_threaded_torch()
+    from transformers import BertForSequenceClassification
+
+    config.num_labels = len(labels)
+    config.id2label = dict(enumerate(labels))
+    config.label2id = {label: index for index, label in enumerate(labels)}
+    config.problem_type = "single_label_classification"
+    model = BertForSequenceClassification(config)
+    if state is not None:
+        result = model.load_state_dict(dict(state), strict=False)
+        if result.missing_keys or result.unexpected_keys:
+            raise ValueError(f"tensors missing: {result.missing_keys}; left over: {result.unexpected_keys}")
+    model.to(torch.float32).eval().requires_grad_(False)
+    return model
+
+
+def load_tokenizer(path: Path, *, max_length: int) -> Tokenizer:
+    """Return the tokenizer of the file without padding, cut at max_length; a typed "[SEP]" is text, not a separator."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(path))
+    # The file bakes in padding to 128. The transformers wrapper isn't used: it changes truncation per call, which two
+    # threads can't do to one tokenizer.
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length)
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def padded(sequences: Sequence[Sequence[int]], pad_token_id: int) -> tuple[Tensor, Tensor]:
+    """Return token ids and attention mask of a batch, padded to its longest sequence."""
+    torch = single_threaded_torch()
+    longest = max(len(sequence) for sequence in sequences)
+    ids = torch.full((len(sequences), longest), pad_token_id, dtype=torch.long)
+    mask = torch.zeros((len(sequences), longest), dtype=torch.long)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = torch.tensor(sequence, dtype=torch.long)
+        mask[row, : len(sequence)] = 1
+    return ids, mask

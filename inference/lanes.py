@@ -1,0 +1,198 @@
+"""Runs one blocking function on a bounded queue in several lanes, with deadlines, and replaces lanes that hang."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from hits.errors import HitsError
+from inference.errors import BadModelAnswer, ModelFailed, ModelNotLoaded, ModelQueueFull, ModelTimeout
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+HUNG_AFTER = 0.9
+"""A lane counts as hung once it has worked on one batch for this part of the deadline."""
+MAX_ABANDONED = 8
+"""A hung lane can't be ended from outside, so it keeps its memory; past this many the pool stops instead."""
+
+
+@dataclass(eq=False)
+class _Request(Generic[T, R]):
+    item: T
+    done: threading.Event = field(default_factory=threading.Event)
+    given_up: bool = False
+    answer: R | None = None
+    error: Exception | None = None
+
+
+@dataclass(eq=False)
+class _Lane:
+    busy_since: float | None = None
+    abandoned: bool = False
+
+
+@dataclass(frozen=True)
+class LaneCounts:
+    """What a pool did so far. ``stuck`` lanes were abandoned and have not come back."""
+
+    waiting: int
+    answered: int
+    failed: int
+    timed_out: int
+    refused: int
+    abandoned: int
+    stuck: int
+
+
+class Lanes(Generic[T, R]):
+    """A bounded queue drained by threads: a batch is whatever arrived while the last one ran, so nobody waits for it.
+
+    ``run`` gets up to ``batch_limit`` items and returns as many answers. When it raises, the items are run one by one,
+    so that one bad item spoils no other.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[Sequence[T]], Sequence[R]],
+        *,
+        lanes: int,
+        queue_limit: int,
+        batch_limit: int,
+        seconds: float,
+    ) -> None:
+        self.name = name
+        self.seconds = seconds
+        self._run = run
+        self._wanted = lanes
+        self._queue_limit = queue_limit
+        self._batch_limit = batch_limit
+        self._changed = threading.Condition()
+        self._waiting: deque[_Request[T, R]] = deque()
+        self._lanes: set[_Lane] = set()
+        self._stuck: set[_Lane] = set()
+        self._stopped = True
+        self._counts = {"answered": 0, "failed": 0, "timed_out": 0, "refused": 0, "abandoned": 0}
+
+    def start(self) -> None:
+        """Start the threads; without effect when they run."""
+        with self._changed:
+            self._stopped = False
+            self._fill_up()
+
+    def stop(self) -> None:
+        """Let the lanes end after their current batch; whoever waits gets ModelNotLoaded."""
+        with self._changed:
+            self._stopped = True
+            for request in self._waiting:
+                request.error = ModelNotLoaded(
+                    "The model was stopped. Ask again once the service runs; no try was used."
+                )
+                request.done.set()
+            self._waiting.clear()
+            self._lanes.clear()
+            self._changed.notify_all()
+
+    def ask(self, item: T, *, seconds: float | None = None) -> R:
+        """Return the answer to the item, waiting at most the given seconds (else the pool's).
+
+        Raises ModelQueueFull, ModelTimeout, ModelFailed, ModelNotLoaded when the pool doesn't run, and whatever error
+        of the package's own tree ``run`` raised.
+        """
+        limit = self.seconds if seconds is None else seconds
+        request: _Request[T, R] = _Request(item)
+        with self._changed:
+            self._replace_hung()
+            if self._stopped:
+                raise ModelNotLoaded(f"The model's {self.name} lanes don't run. No try was used.")
+            if len(self._waiting) >= self._queue_limit:
+                self._counts["refused"] += 1
+                raise ModelQueueFull(self._queue_limit)
+            self._waiting.append(request)
+            self._changed.notify()
+        answered = request.done.wait(limit)
+        with self._changed:
+            if not answered and not request.done.is_set():
+                request.given_up = True
+                if request in self._waiting:
+                    self._waiting.remove(request)
+                self._counts["timed_out"] += 1
+                self._replace_hung()
+                raise ModelTimeout(limit)
+        if request.error is not None:
+            raise request.error
+        return request.answer  # type: ignore[return-value]  # set before done, and None may be an answer
+
+    def counts(self) -> LaneCounts:
+        """Return what happened so far."""
+        with self._changed:
+            return LaneCounts(waiting=len(self._waiting), stuck=len(self._stuck), **self._counts)
+
+    def _fill_up(self) -> None:
+        while len(self._lanes) < self._wanted:
+            lane = _Lane()
+            self._lanes.add(lane)
+            name = f"model-{self.name}-{len(self._lanes)}"
+            threading.Thread(target=self._work, args=(lane,), name=name, daemon=True).start()
+
+    def _replace_hung(self) -> None:
+        now = time.monotonic()
+        for lane in list(self._lanes):
+            if lane.busy_since is None or now - lane.busy_since < HUNG_AFTER * self.seconds:
+                continue
+            lane.abandoned = True
+            self._lanes.discard(lane)
+            self._stuck.add(lane)
+            self._counts["abandoned"] += 1
+        if len(self._stuck) > MAX_ABANDONED:
+            self._stopped = True
+        elif not self._stopped:
+            self._fill_up()
+
+    def _work(self, lane: _Lane) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and lane in self._lanes:
+                    self._changed.wait()
+                if lane not in self._lanes:
+                    self._stuck.discard(lane)
+                    return
+                batch = [self._waiting.popleft() for _ in range(min(self._batch_limit, len(self._waiting)))]
+                lane.busy_since = time.monotonic()
+            outcomes = self._outcomes([request.item for request in batch])
+            with self._changed:
+                lane.busy_since = None
+                for request, outcome in zip(batch, outcomes, strict=True):
+                    if request.given_up:
+                        continue
+                    if isinstance(outcome, Exception):
+                        request.error = outcome
+                        self._counts["failed"] += 1
+                    else:
+                        request.answer = outcome
+                        self._counts["answered"] += 1
+                    request.done.set()
+
+    def _outcomes(self, items: Sequence[T]) -> list[R | Exception]:
+        try:
+            answers = list(self._run(items))
+            if len(answers) != len(items):
+                raise BadModelAnswer(f"it gave {len(answers)} answers to {len(items)} texts")
+        except Exception as error:
+            if len(items) > 1:
+                return [outcome for item in items for outcome in self._outcomes([item])]
+            return [_typed(error)]
+        return [*answers]
+
+
+def _typed(error: Exception) -> Exception:
+    if isinstance(error, HitsError):
+        return error
+    failure = ModelFailed(f"{type(error).__name__}: {error}")
+    failure.__cause__ = error
+    return failure
