@@ -12,6 +12,7 @@ from flask.cli import ScriptInfo
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.cli.environment import load_environment
 from hits.errors import HitsError
 from payments.errors import PaymentsError
 
@@ -95,6 +96,7 @@ def dynahit(ctx: click.Context) -> None:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line, with the instance's settings.env as environment where the shell sets nothing else."""
+    load_environment()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     dynahit(obj=ScriptInfo(create_app=_create_app, load_dotenv_defaults=False))

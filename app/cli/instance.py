@@ -10,19 +10,19 @@ from decimal import Decimal
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dotenv import dotenv_values
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app import schema
+from app.cli.environment import read_settings
 from app.marketplace.settings import Settings as MarketplaceSettings
 from app.models import ROLES, StaffUser
-from app.settings import instance_folder
 from hits.clock import Clock
 from hits.db import engine_for
 from hits.marketplace import database as marketplace_database
 from hits.marketplace.engine import Marketplace
 from hits.marketplace.views import Invitation
+from qualification.validators import DESCRIPTION, MINIMUM
 
 REQUESTER = "dynahit"
 PLAY_MONEY = Decimal("1000.00")
@@ -84,18 +84,6 @@ def port_of(url: str) -> int:
     """Return the port that an address names, or its scheme's own."""
     parts = urlsplit(url)
     return parts.port or (443 if parts.scheme == "https" else 80)
-
-
-def read_settings(folder: Path) -> dict[str, str]:
-    """Return what ``settings.env`` holds, empty when there is none."""
-    found = dotenv_values(folder / "settings.env", interpolate=False) if (folder / "settings.env").exists() else {}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def load_environment() -> None:
-    """Make this instance's settings the process's environment; what is set there already wins."""
-    for name, value in read_settings(instance_folder()).items():
-        os.environ.setdefault(name, value)
 
 
 def write_private(path: Path, text: str) -> None:
@@ -248,7 +236,7 @@ def furnish_marketplace(instance: Instance) -> Instance:
                 marketplace.create_invitation(note)
         for note in VALIDATORS:
             if note not in invited:
-                marketplace.create_invitation(note, grants={qualification: 1})
+                marketplace.create_invitation(note, grants={qualification: MINIMUM})
     finally:
         marketplace.close()
     return instance
@@ -283,7 +271,7 @@ def invite(instance: Instance, note: str, *, validator: bool) -> str:
     try:
         grants = {}
         if validator:
-            grants[_qualification(marketplace, _requester(marketplace, instance.credentials))] = 1
+            grants[_qualification(marketplace, _requester(marketplace, instance.credentials))] = MINIMUM
         return marketplace.create_invitation(note, grants=grants)
     finally:
         marketplace.close()
@@ -316,7 +304,7 @@ def _qualification(marketplace: Marketplace, requester_id: str) -> str:
         "CreateQualificationType",
         {
             "Name": QUALIFICATION,
-            "Description": "May judge statements that other people wrote.",
+            "Description": DESCRIPTION,
             "QualificationTypeStatus": "Active",
         },
     )

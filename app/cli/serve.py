@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from app.cli.instance import load_environment, port_of
+from app.cli.instance import port_of
 from app.settings import load_settings
 
 THREADS = 16
@@ -39,7 +39,6 @@ def server_arguments(bind: str, *, threads: int = THREADS) -> list[str]:
 @click.option("--threads", default=THREADS, show_default=True, help="Requests answered at the same time.")
 def serve(bind: str | None, threads: int) -> None:
     """Run the dynahit service (pages for workers, validators, requesters, finance) until it is stopped."""
-    load_environment()
     address = bind or f"127.0.0.1:{port_of(load_settings().service_url)}"
     click.echo(f"The dynahit service listens on {address}.")
     sys.stdout.flush()

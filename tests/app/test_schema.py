@@ -1,0 +1,130 @@
+"""The migrations and the models say the same on both databases, up and down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, Inspector, inspect, text
+from sqlalchemy.exc import DatabaseError
+
+from app import schema
+from hits.db import Base, engine_for
+from tests.conftest import register_tables
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Engine]:
+    engine = engine_for(url)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def described(engine: Engine) -> dict[str, Any]:
+    """Everything about the tables that the database itself can tell."""
+    inspector = inspect(engine)
+    return {name: table(inspector, name) for name in inspector.get_table_names() if name != "alembic_version"} | {
+        "triggers": triggers(engine)
+    }
+
+
+def table(inspector: Inspector, name: str) -> dict[str, Any]:
+    return {
+        "columns": {
+            column["name"]: (str(column["type"]), column["nullable"]) for column in inspector.get_columns(name)
+        },
+        "primary key": inspector.get_pk_constraint(name),
+        "unique": sorted((str(one["name"]), one["column_names"]) for one in inspector.get_unique_constraints(name)),
+        "checks": sorted((str(one["name"]), one["sqltext"]) for one in inspector.get_check_constraints(name)),
+        "indexes": sorted(
+            (str(one["name"]), one["column_names"], one["unique"]) for one in inspector.get_indexes(name)
+        ),
+        "foreign keys": sorted(
+            (str(one["name"]), one["constrained_columns"], one["referred_table"], one["referred_columns"])
+            for one in inspector.get_foreign_keys(name)
+        ),
+    }
+
+
+def triggers(engine: Engine) -> list[Any]:
+    statements = {
+        "sqlite": "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name",
+        "postgresql": "SELECT tgname, tgrelid::regclass::text, pg_get_triggerdef(oid) FROM pg_trigger"
+        " WHERE NOT tgisinternal ORDER BY tgname",
+    }
+    with engine.connect() as connection:
+        return [tuple(row) for row in connection.execute(text(statements[engine.dialect.name]))]
+
+
+@pytest.fixture
+def from_models(database_url: str) -> dict[str, Any]:
+    """What the models alone make of the empty database, which is empty again afterwards."""
+    register_tables()
+    with opened(database_url) as engine:
+        Base.metadata.create_all(engine)
+        found = described(engine)
+        Base.metadata.drop_all(engine)
+    return found
+
+
+def test_the_migrations_have_one_head() -> None:
+    assert len(schema.heads()) == 1
+
+
+def test_the_migrations_make_what_the_models_say(database_url: str, from_models: dict[str, Any]) -> None:
+    schema.upgrade(database_url)
+
+    with opened(database_url) as engine:
+        from_migrations = described(engine)
+    assert sorted(from_migrations) == sorted(from_models)
+    for name, expected in from_models.items():
+        assert from_migrations[name] == expected, name
+
+
+def test_upgrading_again_changes_nothing(database_url: str) -> None:
+    schema.upgrade(database_url)
+    schema.upgrade(database_url)
+
+    assert schema.current(database_url) == schema.heads()[0]
+
+
+def test_an_empty_database_is_at_no_revision(database_url: str) -> None:
+    assert schema.current(database_url) is None
+
+
+def test_the_way_back_leaves_no_table(database_url: str) -> None:
+    schema.upgrade(database_url)
+
+    schema.downgrade(database_url, "base")
+
+    with opened(database_url) as engine:
+        assert inspect(engine).get_table_names() == ["alembic_version"]
+        assert triggers(engine) == []
+    schema.upgrade(database_url)
+
+
+def test_the_migrated_ledger_can_not_be_changed(database_url: str) -> None:
+    schema.upgrade(database_url)
+
+    with opened(database_url) as engine:
+        with engine.begin() as connection:
+            connection.execute(
+                text(
+                    "INSERT INTO round"
+                    " (id, task_code, number, task_version, seed, agreeing_votes, max_votes, created_at)"
+                    " VALUES (1, 'sentiment', 1, 1, 0, 2, 3, '2026-11-15 12:00:00')"
+                )
+            )
+            connection.execute(
+                text(
+                    "INSERT INTO ledger_transaction (id, key, kind, reference, round_id, at)"
+                    " VALUES (1, 'k', 'reward', 'r', 1, '2026-11-15 12:00:00')"
+                )
+            )
+        for statement in ("UPDATE ledger_transaction SET key = 'other'", "DELETE FROM ledger_transaction"):
+            with pytest.raises(DatabaseError, match="append-only"), engine.begin() as connection:
+                connection.execute(text(statement))
