@@ -72,7 +72,9 @@ def find(transaction: Transaction, requester_id: str) -> RequesterRow:
 
 def every(transaction: Transaction) -> list[Requester]:
     """Return all requesters, oldest first."""
-    rows = transaction.session.scalars(select(RequesterRow).order_by(RequesterRow.created_at, RequesterRow.requester_id))
+    rows = transaction.session.scalars(
+        select(RequesterRow).order_by(RequesterRow.created_at, RequesterRow.requester_id)
+    )
     return [view(row) for row in rows]
 
 

@@ -91,7 +91,9 @@ def _check_values(type_id: str, comparator: str, integers: Sequence[int], locale
     values: Sequence[Any] = locales if type_id == system.LOCALE else integers
     unwanted: Sequence[Any] = integers if type_id == system.LOCALE else locales
     if unwanted:
-        raise unfit_parameter(f"LocaleValues go with Worker_Locale ({system.LOCALE}) only, IntegerValues with the rest.")
+        raise unfit_parameter(
+            f"LocaleValues go with Worker_Locale ({system.LOCALE}) only, IntegerValues with the rest."
+        )
     if type_id == system.LOCALE and comparator not in {"EqualTo", "NotEqualTo", *_SETS}:
         raise unfit_parameter(f"Worker_Locale can be compared with EqualTo, NotEqualTo, In, NotIn, not {comparator}.")
     if not 1 <= len(values) <= most:
@@ -102,7 +104,8 @@ def _check_values(type_id: str, comparator: str, integers: Sequence[int], locale
 
 
 def _is_met(transaction: Transaction, worker: WorkerRow, item: Requirement) -> bool:
-    type_id, comparator = item["QualificationTypeId"], item["Comparator"]
+    type_id: str = item["QualificationTypeId"]
+    comparator: str = item["Comparator"]
     if type_id == system.LOCALE:
         return _locale_is_met(worker, comparator, item.get("LocaleValues", []))
     value = _value(transaction, worker, type_id)
@@ -110,7 +113,7 @@ def _is_met(transaction: Transaction, worker: WorkerRow, item: Requirement) -> b
         return (value is not None) == (comparator == "Exists")
     if value is None:
         return False
-    wanted = item["IntegerValues"]
+    wanted: Sequence[int] = item["IntegerValues"]
     return {
         "LessThan": value < wanted[0],
         "LessThanOrEqualTo": value <= wanted[0],

@@ -7,7 +7,18 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Literal
 
-from hits.marketplace import access_keys, accounts, database, operations, sigv4, site, submissions, timers, work, workers
+from hits.marketplace import (
+    access_keys,
+    accounts,
+    database,
+    operations,
+    sigv4,
+    site,
+    submissions,
+    timers,
+    work,
+    workers,
+)
 from hits.marketplace.clock import Clock, SystemClock
 from hits.marketplace.errors import MarketplaceError
 from hits.marketplace.settings import MarketplaceSettings
@@ -24,8 +35,8 @@ from hits.marketplace.views import (
     Invitation,
     Receipt,
     Requester,
-    Worker,
     WorkEntry,
+    Worker,
 )
 
 Sort = Literal["newest", "reward", "time"]
@@ -77,9 +88,7 @@ class Marketplace:
         except MarketplaceError as error:
             raise error.stamped(self.clock.now()) from error.__cause__
 
-    def authenticate_request(
-        self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-    ) -> str:
+    def authenticate_request(self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> str:
         """Return the id of the requester whose access key signed this request.
 
         Raises MarketplaceError in AWS' own types.
@@ -90,9 +99,7 @@ class Marketplace:
             secret, owners[access_key_id] = self.access_key(access_key_id)
             return secret
 
-        key = sigv4.verify(
-            method, path, query, headers, body, lookup_secret=lookup, now=self.signing_clock.now()
-        )
+        key = sigv4.verify(method, path, query, headers, body, lookup_secret=lookup, now=self.signing_clock.now())
         return owners[key]
 
     def settle(self) -> int:
@@ -295,10 +302,7 @@ class Marketplace:
             yield Transaction(session, now, self.settings)
 
 
-def open_marketplace(
-    database_url: str, *, settings: MarketplaceSettings, clock: Clock | None = None
-) -> Marketplace:
+def open_marketplace(database_url: str, *, settings: MarketplaceSettings, clock: Clock | None = None) -> Marketplace:
     """Bring the database up to the newest schema and open the marketplace on it."""
     database.upgrade(database_url)
     return Marketplace(database_url, settings=settings, clock=clock)
-

@@ -214,14 +214,12 @@ def _create(
 def _read_question(transaction: Transaction, params: Params) -> questions.ExternalQuestion:
     later = [name for name in _LATER if name in params]
     if later:
-        raise unfit_parameter(f"This marketplace does not serve {', '.join(later)} yet; it comes with the complete API.")
-    if "Question" not in params:
-        raise MarketplaceError(
-            "RequestError", "A HIT needs a Question (or a HITLayoutId).", MISSING_PARAMETERS.code
+        raise unfit_parameter(
+            f"This marketplace does not serve {', '.join(later)} yet; it comes with the complete API."
         )
-    return questions.read_question(
-        params["Question"], allow_http_loopback=transaction.settings.allow_http_loopback
-    )
+    if "Question" not in params:
+        raise MarketplaceError("RequestError", "A HIT needs a Question (or a HITLayoutId).", MISSING_PARAMETERS.code)
+    return questions.read_question(params["Question"], allow_http_loopback=transaction.settings.allow_http_loopback)
 
 
 def _refuse_repetition(transaction: Transaction, requester_id: str, operation: str, token: str | None) -> None:
@@ -229,7 +227,7 @@ def _refuse_repetition(transaction: Transaction, requester_id: str, operation: s
         raise request_error(DUPLICATE_REQUEST, token=token)
 
 
-def _own_hits(requester_id: str) -> Select[tuple[HitRow, HitTypeRow]]:
+def _own_hits(requester_id: str) -> Select[HitRow, HitTypeRow]:
     return (
         select(HitRow, HitTypeRow)
         .join(HitTypeRow, HitTypeRow.hit_type_id == HitRow.hit_type_id)
@@ -237,12 +235,10 @@ def _own_hits(requester_id: str) -> Select[tuple[HitRow, HitTypeRow]]:
     )
 
 
-def _list(
-    transaction: Transaction, operation: str, params: Params, query: Select[tuple[HitRow, HitTypeRow]]
-) -> Params:
+def _list(transaction: Transaction, operation: str, params: Params, query: Select[HitRow, HitTypeRow]) -> Params:
     last = paging.after(params, operation)
     if last is not None:
         query = query.where(HitRow.seq < last[0])
     query = query.order_by(HitRow.seq.desc()).limit(paging.page_size(params))
     rows = transaction.session.execute(query).all()
-    return paging.page(operation, "HITs", rows, lambda row: hit_form(*row), lambda row: (row[0].seq,))
+    return paging.page(operation, "HITs", rows, lambda row: hit_form(row[0], row[1]), lambda row: (row[0].seq,))

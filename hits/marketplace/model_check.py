@@ -64,7 +64,7 @@ def _check(shape: Shape, value: Any, path: str, findings: list[str]) -> Any:
     if kind == "list":
         _require(isinstance(value, list | tuple), path, "a list", value)
         _check_size(shape, len(value), value, path, "length", findings)
-        element = shape.member  # type: ignore[attr-defined]
+        element = shape.member
         return [_check(element, item, f"{path}.{i}.member", findings) for i, item in enumerate(value, start=1)]
     if kind == "string":
         _require(isinstance(value, str), path, "a string", value)
@@ -92,9 +92,7 @@ def _check_structure(shape: Any, value: Any, path: str, findings: list[str]) -> 
         for name in shape.required_members
         if name not in present
     )
-    return {
-        name: _check(shape.members[name], item, _join(path, name), findings) for name, item in present.items()
-    }
+    return {name: _check(shape.members[name], item, _join(path, name), findings) for name, item in present.items()}
 
 
 def _check_string(shape: Any, value: str, path: str, findings: list[str]) -> None:

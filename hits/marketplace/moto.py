@@ -47,7 +47,7 @@ _markets: dict[str, _Market] = {}
 _markets_lock = threading.Lock()
 
 
-class MTurkBackend(BaseBackend):
+class MTurkBackend(BaseBackend):  # type: ignore[misc]  # moto is not followed
     """moto's handle on one account in one region; the data is the region's."""
 
     @property
@@ -71,7 +71,7 @@ class MTurkBackend(BaseBackend):
         return sys.modules[__name__]
 
 
-class MTurkResponse(BaseResponse):
+class MTurkResponse(BaseResponse):  # type: ignore[misc]  # moto is not followed
     """Hands the raw request to the engine and its answer back, past moto's own serialisers."""
 
     def __init__(self) -> None:
@@ -99,12 +99,14 @@ mturk_backends: BackendDict[MTurkBackend] = BackendDict(MTurkBackend, "mturk", a
 
 def marketplace(region: str = "us-east-1", account_id: str = DEFAULT_ACCOUNT) -> Marketplace:
     """Return the engine behind the mock of one region; call it inside mock_aws, since moto wipes it outside."""
-    return mturk_backends[account_id][region].market.engine
+    market: _Market = mturk_backends[account_id][region].market
+    return market.engine
 
 
 def requester_id(region: str = "us-east-1", account_id: str = DEFAULT_ACCOUNT) -> str:
     """Return the requester that an account of the mock is."""
-    return mturk_backends[account_id][region].market.requester_of(account_id)
+    market: _Market = mturk_backends[account_id][region].market
+    return market.requester_of(account_id)
 
 
 def register() -> None:

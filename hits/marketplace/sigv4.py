@@ -26,7 +26,7 @@ _AUTHORIZATION = re.compile(
 _MUST_BE_SIGNED = ("host", "x-amz-date")
 
 
-class _Recomputation(SigV4Auth):
+class _Recomputation(SigV4Auth):  # type: ignore[misc]  # botocore has no types
     """botocore's signer, told to sign exactly the headers and the body that it is given."""
 
     def headers_to_sign(self, request: Any) -> HTTPHeaders:
@@ -93,8 +93,10 @@ def _read_claim(headers: Mapping[str, str]) -> _Claim:
         )
     match = _AUTHORIZATION.fullmatch(authorization)
     if match is None:
-        raise _incomplete("The Authorization header is not of the form AWS4-HMAC-SHA256 Credential=..., "
-                          "SignedHeaders=..., Signature=...")
+        raise _incomplete(
+            "The Authorization header is not of the form AWS4-HMAC-SHA256 Credential=..., "
+            "SignedHeaders=..., Signature=..."
+        )
     parts = match["credential"].split("/")
     if len(parts) != 5 or parts[4] != "aws4_request":
         raise _incomplete("The credential must be of the form KEY/YYYYMMDD/REGION/mturk-requester/aws4_request.")

@@ -151,9 +151,7 @@ def assignment(transaction: Transaction, worker_id: str, assignment_id: str) -> 
     return assignment_view(transaction, row, hit, _type_and_requester(transaction, hit)[0])
 
 
-def assignment_view(
-    transaction: Transaction, row: AssignmentRow, hit: HitRow, hit_type: HitTypeRow
-) -> AssignmentView:
+def assignment_view(transaction: Transaction, row: AssignmentRow, hit: HitRow, hit_type: HitTypeRow) -> AssignmentView:
     """Return the record of an assignment; the frame's address only while it is held."""
     requester = transaction.session.get_one(RequesterRow, hit.requester_id)
     frame_url = None

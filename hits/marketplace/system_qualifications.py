@@ -71,9 +71,7 @@ def value_of(transaction: Transaction, worker: WorkerRow, type_id: str) -> int |
             select(AssignmentRow.state, func.count())
             .where(AssignmentRow.worker_id == worker.worker_id)
             .group_by(AssignmentRow.state)
-        )
-        
-        .all()
+        ).all()
     )
     approved, rejected = counts.get("Approved", 0), counts.get("Rejected", 0)
     if type_id == NUMBER_APPROVED:

@@ -38,9 +38,7 @@ def create_invitation(transaction: Transaction, note: str, grants: Mapping[str, 
         if not _type_exists(transaction, type_id):
             raise OperatorError(f"There is no qualification type {type_id!r} to grant.")
     code = new_invitation_code()
-    transaction.session.add(
-        InvitationRow(code=code, note=note, grants=dict(grants), created_at=transaction.now)
-    )
+    transaction.session.add(InvitationRow(code=code, note=note, grants=dict(grants), created_at=transaction.now))
     return code
 
 
