@@ -274,7 +274,7 @@ def test_the_work_page_holds_the_signed_in_frame_the_reward_and_the_time(
     assert f"workerId={worker_id(worker)}" in source
     assert "turkSubmitTo=http%3A%2F%2F127.0.0.1%3A8000" in source
     worker.get(f"/work/{assignment_id}")
-    assert frame(worker)["sandbox"] == "allow-scripts allow-forms allow-popups allow-modals allow-same-origin"
+    assert " ".join(frame(worker)["sandbox"]) == "allow-scripts allow-forms allow-popups allow-modals allow-same-origin"
     assert frame(worker)["data-origin"] == "http://localhost:8001"
     assert "$0.30" in worker.text()
     assert "Time left: 58:30" in worker.text()
@@ -417,7 +417,7 @@ def test_the_dashboard_tells_pay_states_reasons_and_days(
     assert "$0.90 earned in all" in text or "earned in all $0.90" in text
     assert "The requester wrote: “Thank you”" in text
     assert "<b>Empty</b> text" in text
-    assert "$0.60 Two verified (30 Nov 2026)" in text
+    assert "$0.60 Two verified ( 30 Nov 2026 )" in text
     assert "Waiting approved by itself 3 Dec 2026, 12:00 UTC at the latest" in text
     earned = engine.earnings(me)
     assert (earned.approved, earned.bonuses, earned.pending) == (Decimal("0.30"), Decimal("0.60"), Decimal("0.07"))

@@ -1,0 +1,168 @@
+// The HIT pages: forms marked data-fetch are sent without leaving the page, drafts survive a reload, keys help.
+// Every form works without this file.
+(() => {
+  "use strict";
+  const said = document.getElementById("said");
+  const trouble = document.getElementById("trouble");
+  const store = (() => { try { sessionStorage.length; return sessionStorage; } catch { return null; } })();
+  const key = (form, name) => `dynahit:${form.dataset.draft}:${name}`;
+
+  const say = (words) => { if (said && words) said.textContent = words; };
+
+  const tell = (error) => {
+    if (!trouble) return;
+    const box = document.createElement("div");
+    box.className = "notice notice-error";
+    const body = document.createElement("div");
+    body.className = "notice-body";
+    for (const [tag, text] of [["h2", error.title], ["p", [error.what, error.pay, error.next].filter(Boolean).join(" ")]]) {
+      const part = document.createElement(tag);
+      part.textContent = text;
+      body.append(part);
+    }
+    box.append(body);
+    trouble.replaceChildren(box);
+    box.scrollIntoView({ block: "nearest" });
+  };
+
+  const fieldError = (form, name, message) => {
+    const input = form.elements[name];
+    const id = `${name}-error`;
+    document.getElementById(id)?.remove();
+    if (!input || !message) return;
+    const text = document.createElement("span");
+    text.id = id;
+    text.className = "field-error";
+    text.textContent = message;
+    input.before(text);
+    input.setAttribute("aria-invalid", "true");
+    input.setAttribute("aria-describedby", [`${name}-hint`, id].filter((part) => document.getElementById(part)).join(" "));
+    input.focus();
+    say(message);
+  };
+
+  const busy = (form, on) => {
+    const button = form.querySelector("button:not([type=button])");
+    if (!button) return;
+    if (on) { button.dataset.words = button.textContent; button.textContent = button.dataset.busy || button.textContent; }
+    else if (button.dataset.words) button.textContent = button.dataset.words;
+    // aria-disabled keeps the focus where a disabled button would lose it.
+    button.setAttribute("aria-disabled", on ? "true" : "false");
+    button.setAttribute("aria-busy", on ? "true" : "false");
+    form.dataset.sending = on ? "1" : "";
+  };
+
+  const swap = (html) => {
+    const fresh = new DOMParser().parseFromString(html, "text/html");
+    for (const element of [...fresh.body.children]) {
+      const old = element.id && document.getElementById(element.id);
+      if (!old) continue;
+      old.replaceWith(element);
+      wake(element);
+    }
+  };
+
+  const after = (form) => {
+    const answer = document.getElementById("answer");
+    const item = document.getElementById("item");
+    if (item && form.closest("#item") === null && !form.isConnected) { item.querySelector("h1, h2")?.focus(); }
+    if (!answer || !form.hasAttribute("data-ask")) return;
+    say(answer.dataset.say);
+    if ("done" in answer.dataset) document.getElementById("verdict")?.focus();
+    if (answer.dataset.again) setTimeout(() => { if (form.isConnected && !form.dataset.sending) form.requestSubmit(); }, Number(answer.dataset.again));
+    else answer.scrollIntoView({ block: "nearest" });
+  };
+
+  const send = async (form, submitter) => {
+    if (form.dataset.sending) return;
+    busy(form, true);
+    const quiet = form.hasAttribute("data-auto");
+    try {
+      const body = new URLSearchParams(new FormData(form, submitter));
+      const response = await fetch(form.action, { method: "POST", body, headers: { "X-Requested-With": "fetch" } });
+      if (response.headers.get("X-Fragment")) {
+        trouble?.replaceChildren();
+        for (const input of form.querySelectorAll("textarea")) { document.getElementById(`${input.name}-error`)?.remove(); input.removeAttribute("aria-invalid"); }
+        busy(form, false);
+        swap(await response.text());
+        after(form);
+        return;
+      }
+      const found = await response.json();
+      busy(form, false);
+      if (found.field) fieldError(form, found.field, found.message);
+      else if (!quiet) tell(found.error);
+    } catch {
+      busy(form, false);
+      if (!quiet) tell({ title: "The connection failed", what: "Your text is still here, and no try is used twice for it.", next: "Check your connection and press the button again." });
+    }
+  };
+
+  const wake = (root) => {
+    for (const form of root.querySelectorAll("form[data-auto]")) send(form);
+    for (const button of root.querySelectorAll("[data-return]")) {
+      button.hidden = window.parent === window;
+      button.addEventListener("click", () => window.parent.postMessage({ dynahit: "return" }, button.dataset.return));
+    }
+  };
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.hasAttribute("data-wipe") && store) {
+      for (const name of Object.keys(store)) if (name.startsWith("dynahit:")) store.removeItem(name);
+    }
+    if (form.hasAttribute("data-fetch")) {
+      event.preventDefault();
+      send(form, event.submitter);
+    } else if (form.dataset.sending) {
+      event.preventDefault();
+    } else if (form.hasAttribute("data-wipe")) {
+      busy(form, true);
+    }
+  });
+
+  document.addEventListener("input", (event) => {
+    const form = event.target.form;
+    if (store && form?.dataset.draft && event.target.name !== "token") store.setItem(key(form, event.target.name), event.target.value);
+  });
+
+  for (const form of document.querySelectorAll("form[data-draft]")) {
+    for (const input of form.querySelectorAll("textarea")) {
+      const kept = store?.getItem(key(form, input.name));
+      if (kept && !input.value) input.value = kept;
+    }
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const writing = event.target.matches("textarea, input:not([type=radio]):not([type=checkbox])");
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form?.hasAttribute("data-fetch")) {
+      event.preventDefault();
+      event.target.form.requestSubmit();
+    } else if (!writing && !event.ctrlKey && !event.metaKey && !event.altKey && /^[1-9]$/.test(event.key)) {
+      const radio = document.querySelector(`input[data-digit="${event.key}"]`);
+      if (radio) { event.preventDefault(); radio.checked = true; radio.focus(); }
+    }
+  });
+
+  addEventListener("countdown:end", () => tell({ title: "The time for this HIT is over", what: "It can no longer be submitted.", next: "You can accept another HIT from your list." }));
+
+  // While the model loads, the page looks after it and takes its words back.
+  const warming = document.querySelector("[data-ready]");
+  const look = async () => {
+    try {
+      const found = await (await fetch(warming.dataset.ready)).json();
+      if (found.model !== "loading") { warming.textContent = found.model === "ready" ? "The model is ready." : "The model is not available at the moment. Ask anyway: if it does not answer you can submit, and you are paid."; say(warming.textContent); return; }
+    } catch { /* the next look may succeed */ }
+    setTimeout(look, 2000);
+  };
+  if (warming) setTimeout(look, 1000);
+
+  const handIn = document.getElementById("hand-in");
+  if (handIn) {
+    const note = document.querySelector("[data-auto-note]");
+    if (note) note.hidden = false;
+    handIn.submit();
+  }
+  wake(document);
+  if (document.getElementById("verdict") && document.querySelector("#answer[data-done]")) document.getElementById("verdict").focus({ preventScroll: true });
+})();
