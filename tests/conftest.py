@@ -20,7 +20,7 @@ os.environ["AWS_CONFIG_FILE"] = os.environ["AWS_SHARED_CREDENTIALS_FILE"] = os.d
 for name in [name for name in os.environ if name.startswith(("AWS_ACCESS", "AWS_SECRET", "AWS_ENDPOINT"))]:
     del os.environ[name]
 POSTGRES_URL = os.environ.pop("DYNAHIT_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
-for name in [name for name in os.environ if name.startswith("DYNAHIT_")]:
+for name in [name for name in os.environ if name.startswith("DYNAHIT_") and name != "DYNAHIT_DATA"]:
     del os.environ[name]
 
 import pytest  # noqa: E402
