@@ -1,0 +1,153 @@
+"""Builds the service: settings, extensions, blueprints with their guards, errors, headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from flask import Blueprint, Flask, abort, request
+from flask.typing import ResponseReturnValue
+
+from app import models  # noqa: F401 - migrations must see every table
+from app.errors import init_errors
+from app.extensions import csrf, db, limiter, login_manager, migrate
+from app.frames import origin_of
+from app.headers import init_headers
+from app.services import Engine, Services
+from app.settings import Settings, load_settings
+from hits.clock import Clock, SystemClock
+from hits.db import engine_options, prepare_engine
+from hits.errors import InvalidInput
+from hits.tasks import TASKS
+from inference.engine import EngineSettings, ModelSource, embedded_source
+from inference.engine import engine_for as model_engine_for
+
+#: May return an answer of its own, for example the way to the sign-in page.
+Guard = Callable[[], ResponseReturnValue | None]
+
+EMBEDDED = "embedded:"
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Whom a blueprint serves: its guard stands before every endpoint.
+
+    ``by_token`` pages carry a signed token instead of a cookie, so nothing rides on the browser and they need no
+    CSRF token.
+    """
+
+    blueprint: Blueprint
+    guard: Guard
+    by_token: bool = False
+
+
+def audiences() -> tuple[Audience, ...]:
+    """Return every blueprint with its guard. An endpoint of any other blueprint is never answered."""
+    from app.requester.views import bp as requester
+    from app.site.views import bp as site
+    from app.staff.access import open_to_all, role_guard
+    from app.staff.views import bp as staff
+    from app.validator.views import bp as validator
+    from app.worker.guard import hit_page_guard
+    from app.worker.views import bp as worker
+
+    return (
+        Audience(worker, hit_page_guard, by_token=True),
+        Audience(validator, hit_page_guard, by_token=True),
+        Audience(requester, role_guard("requester")),
+        Audience(staff, open_to_all),
+        Audience(site, open_to_all),
+    )
+
+
+def create_app(settings: Settings | None = None, *, engine: Engine | None = None, clock: Clock | None = None) -> Flask:
+    """Return the service. Without an engine the embedded model is used; it loads when the first request comes."""
+    app = Flask("app", root_path=str(Path(__file__).parent), template_folder=str(_root() / "templates"))
+    settings = settings or load_settings()
+    init_services(app, settings, engine, clock or SystemClock())
+    init_guards(app)
+    init_extensions(app, settings)
+    init_blueprints(app)
+    init_errors(app)
+    init_headers(app, settings)
+    return app
+
+
+def init_services(app: Flask, settings: Settings, engine: Engine | None, clock: Clock) -> None:
+    """Keep what requests need, and let the model load beside the first of them, never in a command."""
+    known = Services(settings=settings, clock=clock, engine=engine or default_engine(settings))
+    app.extensions["dynahit"] = known
+    app.jinja_env.globals["site_origin"] = origin_of(settings.worker_site_url)
+    app.jinja_env.globals["requester_name"] = settings.requester_name
+    app.before_request(known.start_engine)
+
+
+def init_guards(app: Flask) -> None:
+    """Stand before every endpoint; what has no guard is not answered."""
+
+    @app.before_request
+    def stand_guard() -> ResponseReturnValue | None:
+        if request.endpoint is None or request.endpoint == "static":
+            return None
+        guard = app.extensions["dynahit_guards"].get(request.blueprint)
+        if guard is None:
+            abort(404)
+        answer: ResponseReturnValue | None = guard()
+        return answer
+
+
+def init_extensions(app: Flask, settings: Settings) -> None:
+    """Configure and bind the extensions."""
+    app.config.from_mapping(
+        SECRET_KEY=settings.secret_key.get_secret_value(),
+        SQLALCHEMY_DATABASE_URI=settings.database_url,
+        SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings.database_url),
+        SESSION_COOKIE_NAME="dynahit_staff",
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Lax",
+        SESSION_COOKIE_SECURE=settings.service_url.startswith("https://"),
+        SESSION_REFRESH_EACH_REQUEST=False,
+        # No referrer is sent by our own policy, so it can't be compared.
+        WTF_CSRF_SSL_STRICT=False,
+    )
+    db.init_app(app)
+    with app.app_context():
+        prepare_engine(db.engine)
+    migrate.init_app(app, db)
+    login_manager.init_app(app)
+    csrf.init_app(app)
+    limiter.init_app(app)
+
+
+def init_blueprints(app: Flask) -> None:
+    """Register every audience's blueprint."""
+    guards: dict[str, Guard] = {}
+    for audience in audiences():
+        app.register_blueprint(audience.blueprint)
+        guards[audience.blueprint.name] = audience.guard
+        if audience.by_token:
+            csrf.exempt(audience.blueprint)
+    app.extensions["dynahit_guards"] = guards
+
+
+def default_engine(settings: Settings) -> Engine:
+    """Return the in-process engine with the embedded models, not yet started. Raises InvalidInput for other models."""
+    if not settings.model.startswith(EMBEDDED):
+        raise InvalidInput(
+            f"DYNAHIT_MODEL is {settings.model!r}; this version serves the embedded models only. "
+            f"Set it to {EMBEDDED}sentiment."
+        )
+    sources: dict[str, ModelSource] = {
+        code: embedded_source(spec, base=settings.base_weights)
+        for code, spec in TASKS.items()
+        if spec.default_model.startswith(EMBEDDED)
+    }
+    return model_engine_for(
+        sources,
+        EngineSettings(predict_seconds=settings.predict_seconds, explain_seconds=settings.explain_seconds),
+    )
+
+
+def _root() -> Path:
+    return Path(__file__).resolve().parent.parent

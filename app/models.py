@@ -1,0 +1,67 @@
+"""The tables of the service itself; importing this module registers every table of dynahit."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, String
+from sqlalchemy.orm import Mapped, mapped_column
+from werkzeug.security import check_password_hash, generate_password_hash
+
+import hits.models  # noqa: F401 - registers its tables
+import payments.models  # noqa: F401 - registers its tables
+from hits.db import Base, UtcDateTime
+
+ROLES = ("requester", "finance")
+
+#: Checked when nobody has the name, so that the answer takes as long as for somebody.
+_NOBODY = generate_password_hash("nobody has this password", method="scrypt")
+
+
+class StaffUser(Base):
+    """A person who runs collections or pays. ``roles`` names what the person may see and do."""
+
+    __tablename__ = "staff_user"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(80), unique=True)
+    password_hash: Mapped[str] = mapped_column(String(300))
+    roles: Mapped[list[str]] = mapped_column(JSON)
+    active: Mapped[bool] = mapped_column(default=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+
+    is_authenticated = True
+    is_anonymous = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the person may sign in (Flask-Login)."""
+        return self.active
+
+    def get_id(self) -> str:
+        """Return what the session cookie carries (Flask-Login)."""
+        return str(self.id)
+
+    def set_password(self, password: str) -> None:
+        """Store the password's hash."""
+        self.password_hash = generate_password_hash(password, method="scrypt")
+
+
+def password_fits(user: StaffUser | None, password: str) -> bool:
+    """Tell whether the password is the active user's; takes as long when there is no user."""
+    fits = check_password_hash(user.password_hash if user is not None else _NOBODY, password)
+    return fits and user is not None and user.active
+
+
+class AuditEntry(Base):
+    """What a member of staff did and why. Rows are only ever added."""
+
+    __tablename__ = "audit_entry"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[datetime] = mapped_column(UtcDateTime(), index=True)
+    staff_name: Mapped[str] = mapped_column(String(80))
+    action: Mapped[str] = mapped_column(String(60))
+    subject: Mapped[str] = mapped_column(String(120))
+    detail: Mapped[dict[str, Any]] = mapped_column(JSON)

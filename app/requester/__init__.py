@@ -1,0 +1,1 @@
+"""The requester's pages: rounds, flags, assignments that need a look."""

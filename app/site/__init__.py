@@ -1,0 +1,1 @@
+"""Pages for everybody: the front door and the health checks."""

@@ -1,0 +1,36 @@
+"""The front door leads staff to their pages; the health checks tell a supervisor how the service does."""
+
+from __future__ import annotations
+
+from flask import Blueprint, jsonify, redirect, url_for
+from flask.typing import ResponseReturnValue
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.extensions import db
+from app.services import services
+
+bp = Blueprint("site", __name__)
+
+
+@bp.get("/")
+def index() -> ResponseReturnValue:
+    """Lead to the requester's pages."""
+    return redirect(url_for("requester.rounds"))
+
+
+@bp.get("/healthz")
+def healthz() -> ResponseReturnValue:
+    """Say that the process answers."""
+    return jsonify(status="ok")
+
+
+@bp.get("/readyz")
+def readyz() -> ResponseReturnValue:
+    """Say whether work can be done: 503 without a database. A missing model is told, but workers can still submit."""
+    try:
+        db.session.execute(text("SELECT 1"))
+    except SQLAlchemyError:
+        db.session.rollback()
+        return jsonify(database="unreachable", model=services().model_state()), 503
+    return jsonify(database="ok", model=services().model_state())

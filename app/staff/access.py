@@ -1,0 +1,66 @@
+"""Who may see a staff page: signed in, active, and with the page's role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from flask import redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import current_user
+
+from app.errors import AccessDenied, asked_by_script
+from app.extensions import db, login_manager
+from app.models import AuditEntry, StaffUser
+from app.services import services
+from hits.errors import InvalidInput
+
+
+@login_manager.user_loader  # type: ignore[untyped-decorator]  # Flask-Login has no types
+def load_user(user_id: str) -> StaffUser | None:
+    """Return the signed-in person, None when the account is gone or was closed."""
+    user = db.session.get(StaffUser, int(user_id)) if user_id.isdigit() else None
+    return user if user is not None and user.active else None
+
+
+def open_to_all() -> None:
+    """Guard of pages that anybody may see."""
+
+
+def role_guard(role: str) -> Callable[[], ResponseReturnValue | None]:
+    """Return the guard of pages for one role: leads to the sign-in page, raises AccessDenied without the role."""
+
+    def guard() -> ResponseReturnValue | None:
+        if not current_user.is_authenticated:
+            if request.method == "GET" and not asked_by_script():
+                return redirect(url_for("staff.sign_in", next=request.full_path.rstrip("?")))
+            return redirect(url_for("staff.sign_in"))
+        if role not in current_user.roles:
+            raise AccessDenied(role)
+        return None
+
+    return guard
+
+
+def safe_next(target: str) -> str | None:
+    """Return where to go after signing in if it is a path of this service, else None."""
+    parts = urlsplit(target)
+    own = not parts.scheme and not parts.netloc and target.startswith("/") and not target.startswith(("//", "/\\"))
+    return target if own and "\\" not in target and "\n" not in target else None
+
+
+def audit(action: str, subject: str, **detail: object) -> None:
+    """Note what the signed-in person does, in the same transaction as the deed. The caller commits."""
+    db.session.add(
+        AuditEntry(
+            at=services().clock.now(), staff_name=current_user.name, action=action, subject=subject, detail=detail
+        )
+    )
+
+
+def checked_roles(roles: tuple[str, ...], known: tuple[str, ...]) -> list[str]:
+    """Return the roles, each once. Raises InvalidInput for an unknown one or none at all."""
+    unknown = sorted(set(roles) - set(known))
+    if unknown or not roles:
+        raise InvalidInput(f"Roles are {', '.join(known)}; not {', '.join(unknown) or 'none'}.")
+    return sorted(set(roles))

@@ -1,0 +1,1 @@
+"""The validator's pages, shown in the marketplace's frame."""

@@ -1,0 +1,184 @@
+"""The validation HIT: statements one at a time, each judgement kept as a draft, then a summary and the submission."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import Blueprint, make_response, render_template, request
+from flask.typing import ResponseReturnValue
+from sqlalchemy import select
+
+from app import limits
+from app.errors import asked_by_script
+from app.extensions import db, limiter
+from app.services import services
+from app.worker.guard import claimed_assignment, current_frame, hit_of, opened_assignment, token_for
+from app.worker.views import FieldError, hand_in
+from hits.errors import InvalidAnswer, NotYetSubmittable, Refused
+from hits.models import Assignment, Attempt, Example, Hit, HitItem, Vote
+from hits.states import AssignmentState, HitKind
+from hits.tasks import TaskSpec, task
+from hits.validations import FLAG_REASON_MAX_CHARACTERS, draft_votes, items_for, record_vote, save_votes
+
+bp = Blueprint("validator", __name__, url_prefix="/validate")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One statement as its reader sees it: nothing of the writer, the goal, the model or other votes."""
+
+    public_id: str
+    texts: tuple[tuple[str, str], ...]
+    label: str
+    flag_reason: str
+    judged: bool
+    judgement: str
+
+
+@bp.get("/<reference>")
+@limiter.limit(limits.OPEN)
+def validate(reference: str) -> ResponseReturnValue:
+    """Show the preview, the next statement, or the way on for an assignment that is already saved."""
+    hit = hit_of(reference, HitKind.VALIDATION)
+    if current_frame().is_preview:
+        return render_template("validator/preview.html", **_terms(hit), count=_items_in(hit))
+    assignment = opened_assignment(hit)
+    db.session.commit()
+    if assignment.state is not AssignmentState.OPENED:
+        return hand_in(assignment)
+    return _page(assignment)
+
+
+@bp.post("/statements")
+@limiter.limit(limits.VOTE)
+def statement() -> ResponseReturnValue:
+    """Show one statement again, with the judgement that was given."""
+    assignment = claimed_assignment(HitKind.VALIDATION)
+    return _page(assignment, shown=request.form.get("statement", ""))
+
+
+@bp.post("/votes")
+@limiter.limit(limits.VOTE)
+def vote() -> ResponseReturnValue:
+    """Keep one judgement as a draft and show the next statement."""
+    assignment = claimed_assignment(HitKind.VALIDATION)
+    assignment_id = assignment.id
+    public_id = request.form.get("statement", "")
+    label, flag_reason = request.form.get("label"), request.form.get("flag_reason")
+    try:
+        record_vote(
+            db.session(),
+            assignment,
+            _example_id(public_id),
+            label=label,
+            flag_reason=flag_reason,
+            now=services().clock.now(),
+        )
+        db.session.commit()
+    except InvalidAnswer as error:
+        db.session.rollback()
+        found = FieldError(error.field, str(error))
+        if asked_by_script():
+            return {"field": found.field, "message": found.message}, 422
+        assignment = db.session.get_one(Assignment, assignment_id)
+        return _page(assignment, shown=public_id, field_error=found, status=422)
+    return _page(db.session.get_one(Assignment, assignment_id))
+
+
+@bp.post("/submit")
+@limiter.limit(limits.SUBMIT)
+def submit() -> ResponseReturnValue:
+    """Save the judgements here first, then lead to the marketplace."""
+    assignment = claimed_assignment(HitKind.VALIDATION)
+    assignment_id = assignment.id
+    try:
+        save_votes(db.session(), assignment, services().clock.now())
+        db.session.commit()
+    except NotYetSubmittable as error:
+        db.session.rollback()
+        return _page(db.session.get_one(Assignment, assignment_id), refusal=str(error), status=409)
+    return hand_in(db.session.get_one(Assignment, assignment_id))
+
+
+def _page(
+    assignment: Assignment,
+    *,
+    shown: str = "",
+    field_error: FieldError | None = None,
+    refusal: str = "",
+    status: int = 200,
+) -> ResponseReturnValue:
+    if assignment.state is not AssignmentState.OPENED:
+        return hand_in(assignment)
+    known = services()
+    hit = assignment.hit
+    items = _items(assignment)
+    if not items:
+        return render_template("validator/nothing.html", **_terms(hit))
+    place = next((at for at, item in enumerate(items) if item.public_id == shown), None)
+    if place is None:
+        place = next((at for at, item in enumerate(items) if not item.judged), None)
+    now = known.clock.now()
+    fields = {
+        **_terms(hit),
+        "token": token_for(assignment),
+        "items": items,
+        "place": place,
+        "judged": sum(item.judged for item in items),
+        "field_error": field_error,
+        "refusal": refusal,
+        "seconds_left": (assignment.deadline_at - now).total_seconds() if assignment.deadline_at else None,
+        "flag_max": FLAG_REASON_MAX_CHARACTERS,
+    }
+    if asked_by_script():
+        response = make_response(render_template("validator/_item.html", **fields), status)
+        response.headers["X-Fragment"] = "1"
+        return response
+    return render_template("validator/validate.html", **fields), status
+
+
+def _items(assignment: Assignment) -> list[Item]:
+    spec = task(assignment.hit.batch.round.task_code)
+    votes = draft_votes(db.session(), assignment)
+    return [_item(spec, example, votes.get(example.id)) for example in items_for(db.session(), assignment)]
+
+
+def _item(spec: TaskSpec, example: Example, vote: Vote | None) -> Item:
+    context = example.context.fields
+    # A reader sees of the context what the model sees of it.
+    shown = [(item.label, context[item.name]) for item in spec.context_fields if item.name in spec.model_fields]
+    written = [(item.label.removeprefix("Your ").capitalize(), item.name) for item in spec.answer_fields]
+    label = vote.label if vote is not None and vote.label is not None else ""
+    flag_reason = vote.flag_reason if vote is not None and vote.flag_reason is not None else ""
+    return Item(
+        public_id=example.attempt.public_id,
+        texts=(*shown, *((name, example.attempt.answer[field]) for name, field in written)),
+        label=label,
+        flag_reason=flag_reason,
+        judged=vote is not None,
+        judgement=spec.label(label).name if label else f"flagged: {flag_reason}" if flag_reason else "",
+    )
+
+
+def _example_id(public_id: str) -> int:
+    found = db.session.scalar(select(Example.id).join(Example.attempt).where(Attempt.public_id == public_id))
+    if found is None:
+        raise Refused("This statement is not part of this HIT. Nothing was stored.")
+    return found
+
+
+def _items_in(hit: Hit) -> int:
+    return len(db.session.scalars(select(HitItem.id).where(HitItem.hit_id == hit.id)).all())
+
+
+def _terms(hit: Hit) -> dict[str, object]:
+    known = services()
+    spec = task(hit.batch.round.task_code)
+    return {
+        "hit": hit,
+        "batch": hit.batch,
+        "spec": spec,
+        "choices": [(label.code, label.choice) for label in spec.labels],
+        "contact": known.settings.contact,
+        "qualification": known.settings.validator_qualification,
+    }

@@ -1,0 +1,1 @@
+"""The writer's pages, shown in the marketplace's frame."""

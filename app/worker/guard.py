@@ -1,0 +1,91 @@
+"""Who is behind a request of a HIT page: the frame's address when it opens, the form's token from then on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import cast
+
+from flask import g, request
+from sqlalchemy import select
+
+from app.extensions import db
+from app.frames import Frame, read_frame
+from app.services import services
+from app.tokens import Claim
+from hits.attempts import open_assignment
+from hits.errors import NotFound, WrongWorker
+from hits.models import Assignment, Hit, Worker
+from hits.states import HitKind
+
+
+def hit_page_guard() -> None:
+    """Keep what the request may speak for. Raises what read_frame and Tokens.read raise; nothing is stored here."""
+    known = services()
+    if request.method == "POST":
+        claim = known.tokens.read(request.form.get("token", ""))
+        g.claim = claim
+        g.limited_assignment = claim.assignment_id
+    else:
+        frame = read_frame(request.args, known.settings, known.clock.now())
+        g.frame = frame
+        g.limited_assignment = frame.assignment_id
+
+
+def current_frame() -> Frame:
+    """Return the frame that the guard has read."""
+    return cast(Frame, g.frame)
+
+
+def hit_of(reference: str, kind: HitKind) -> Hit:
+    """Return the HIT of a page's address. Raises NotFound, also for a HIT of the other kind."""
+    hit = db.session.scalar(select(Hit).where(Hit.reference == reference))
+    if hit is None or hit.batch.kind is not kind:
+        raise NotFound("This HIT is not one of ours, or it was taken back. You can return it without harm.")
+    return hit
+
+
+def opened_assignment(hit: Hit) -> Assignment:
+    """Return the assignment that the frame claims, stored on first sight; the caller commits.
+
+    Raises WrongWorker for an address that joins another HIT's id to this page, and what open_assignment raises.
+    """
+    known = services()
+    frame = current_frame()
+    # Between its creation on the marketplace and the storing of its id, a HIT's id is not known here yet.
+    if hit.mturk_hit_id is not None and frame.hit_id != hit.mturk_hit_id:
+        raise WrongWorker
+    return open_assignment(
+        db.session(),
+        hit,
+        mturk_assignment_id=frame.assignment_id or "",
+        mturk_worker_id=frame.worker_id,
+        pseudonym_key=known.settings.pseudonym_key.get_secret_value(),
+        deadline=frame.deadline,
+        now=known.clock.now(),
+    )
+
+
+def claimed_assignment(kind: HitKind) -> Assignment:
+    """Return the assignment that the form's token stands for. Raises WrongWorker if it is not stored so."""
+    claim = cast(Claim, g.claim)
+    assignment = db.session.scalar(
+        select(Assignment)
+        .join(Assignment.hit)
+        .join(Assignment.worker)
+        .where(
+            Assignment.mturk_assignment_id == claim.assignment_id,
+            Worker.mturk_worker_id == claim.worker_id,
+            Hit.reference == claim.hit_reference,
+        )
+    )
+    if assignment is None or assignment.hit.batch.kind is not kind:
+        raise WrongWorker
+    return assignment
+
+
+def token_for(assignment: Assignment) -> str:
+    """Return a token for the forms of this assignment's page."""
+    known = services()
+    claim = Claim(assignment.mturk_assignment_id, assignment.worker.mturk_worker_id, assignment.hit.reference)
+    limit = known.clock.now() + timedelta(seconds=assignment.hit.batch.assignment_seconds)
+    return known.tokens.issue(claim, valid_until=assignment.deadline_at or limit)

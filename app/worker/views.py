@@ -1,0 +1,238 @@
+"""The creation HIT: preview, writing page, questions to the model, explanations, submission."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import Blueprint, make_response, render_template, request
+from flask.typing import ResponseReturnValue
+from sqlalchemy import select
+
+from app import limits
+from app.errors import asked_by_script, trouble_of
+from app.extensions import db, limiter
+from app.frames import submit_address
+from app.operations.explain_attempt import explain_attempt
+from app.operations.submit_attempt import own_attempt, submit_attempt
+from app.services import services
+from app.worker.answers import AttemptView, attempt_view
+from app.worker.guard import claimed_assignment, current_frame, hit_of, opened_assignment, token_for
+from hits.attempts import WHY_MAX_CHARACTERS, Progress, progress, save_submission
+from hits.errors import InvalidAnswer, InvalidInput, NotYetSubmittable, Refused
+from hits.models import Assignment, Attempt, Hit
+from hits.predictions import ModelUnavailable
+from hits.states import COLLECTED, AssignmentState, HitKind
+from hits.tasks import task
+from inference.errors import ModelQueueFull, ModelWarmingUp
+
+bp = Blueprint("worker", __name__, url_prefix="/work")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why the model gave no answer. ``again_in`` is in milliseconds; 0 means that the page does not ask by itself."""
+
+    what: str
+    again_in: int
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """A refused input: which one and why."""
+
+    field: str
+    message: str
+
+
+@bp.get("/<reference>")
+@limiter.limit(limits.OPEN)
+def work(reference: str) -> ResponseReturnValue:
+    """Show the preview, the writing page, or the way on for one that is already saved."""
+    hit = hit_of(reference, HitKind.CREATION)
+    if current_frame().is_preview:
+        return render_template("worker/preview.html", **_terms(hit))
+    assignment = opened_assignment(hit)
+    db.session.commit()
+    if assignment.state is not AssignmentState.OPENED:
+        return hand_in(assignment)
+    return _page(assignment)
+
+
+@bp.post("/attempts")
+@limiter.limit(limits.ASK)
+def ask() -> ResponseReturnValue:
+    """Ask the model about a statement; the answer is a fragment for the page's script, else the whole page."""
+    known = services()
+    assignment = claimed_assignment(HitKind.CREATION)
+    assignment_id = assignment.id
+    typed = {name: request.form.get(name, "") for name in _answer_names(assignment.hit)}
+    try:
+        result = submit_attempt(db.session(), known.engine, known.clock, assignment_id, typed)
+    except (InvalidAnswer, InvalidInput) as error:
+        field = error.field if isinstance(error, InvalidAnswer) else ""
+        return _refused_input(assignment_id, typed, FieldError(field or next(iter(typed)), str(error)))
+    except Refused as error:
+        if asked_by_script():
+            raise
+        db.session.rollback()
+        words = trouble_of(error)
+        return _page(db.session.get_one(Assignment, assignment_id), typed=typed, refusal=str(error)), words.status
+    failure, status = _failure(result.failure)
+    assignment = db.session.get_one(Assignment, assignment_id)
+    if asked_by_script():
+        fields = _page_fields(assignment, shown=result.public_id, failure=failure)
+        response = make_response(render_template("worker/_swaps.html", **fields), status)
+        response.headers["X-Fragment"] = "1"
+        return response
+    return _page(assignment, shown=result.public_id, failure=failure, typed=typed), status
+
+
+@bp.post("/attempts/<public_id>/explanation")
+@limiter.limit(limits.EXPLAIN)
+def explain(public_id: str) -> ResponseReturnValue:
+    """Show which words spoke for the model's answer."""
+    known = services()
+    assignment = claimed_assignment(HitKind.CREATION)
+    assignment_id = assignment.id
+    status = 200
+    try:
+        explain_attempt(db.session(), known.engine, assignment_id, public_id)
+    except ModelUnavailable:
+        db.session.rollback()
+        status = 503
+    assignment = db.session.get_one(Assignment, assignment_id)
+    if asked_by_script():
+        spec = task(assignment.hit.batch.round.task_code)
+        view = attempt_view(spec, own_attempt(db.session(), assignment_id, public_id), 0)
+        response = make_response(
+            render_template("worker/_explanation.html", view=view, token=token_for(assignment), failed=status != 200),
+            status,
+        )
+        response.headers["X-Fragment"] = "1"
+        return response
+    return _page(assignment, shown=public_id, explanation_failed=status != 200), status
+
+
+@bp.post("/submit")
+@limiter.limit(limits.SUBMIT)
+def submit() -> ResponseReturnValue:
+    """Save the work here first, then lead to the marketplace."""
+    assignment = claimed_assignment(HitKind.CREATION)
+    assignment_id = assignment.id
+    try:
+        save_submission(db.session(), assignment, request.form.get("why", ""), services().clock.now())
+        db.session.commit()
+    except NotYetSubmittable as error:
+        if asked_by_script():
+            raise
+        db.session.rollback()
+        return _page(db.session.get_one(Assignment, assignment_id), refusal=str(error)), 409
+    return hand_in(db.session.get_one(Assignment, assignment_id))
+
+
+def hand_in(assignment: Assignment) -> ResponseReturnValue:
+    """Show the receipt, and the form that posts a saved assignment to the marketplace."""
+    known = services()
+    return render_template(
+        "worker/hand_in.html",
+        hit=assignment.hit,
+        assignment_id=assignment.mturk_assignment_id,
+        receipt=known.tokens.receipt(assignment.mturk_assignment_id),
+        submit_address=submit_address(known.settings),
+        collected=assignment.state in COLLECTED,
+        contact=known.settings.contact,
+    )
+
+
+def _page(
+    assignment: Assignment,
+    *,
+    shown: str = "",
+    failure: Failure | None = None,
+    typed: dict[str, str] | None = None,
+    field_error: FieldError | None = None,
+    refusal: str = "",
+    explanation_failed: bool = False,
+) -> str:
+    if assignment.state is not AssignmentState.OPENED:
+        return str(hand_in(assignment))
+    fields = _page_fields(assignment, shown=shown, failure=failure, explanation_failed=explanation_failed)
+    return render_template("worker/work.html", **fields, typed=typed or {}, field_error=field_error, refusal=refusal)
+
+
+def _page_fields(
+    assignment: Assignment,
+    *,
+    shown: str = "",
+    failure: Failure | None = None,
+    explanation_failed: bool = False,
+) -> dict[str, object]:
+    known = services()
+    now = known.clock.now()
+    hit = assignment.hit
+    stands = progress(db.session(), assignment, now)
+    views = _views(hit, stands)
+    current = next((view for view in views if view.public_id == shown and view.answered), None)
+    if current is None and failure is None:
+        current = next((view for view in reversed(views) if view.answered), None)
+    seconds_left = (assignment.deadline_at - now).total_seconds() if assignment.deadline_at else None
+    return {
+        **_terms(hit),
+        "token": token_for(assignment),
+        "assignment_id": assignment.mturk_assignment_id,
+        "progress": stands,
+        "current": current,
+        "earlier": [view for view in reversed(views) if view is not current],
+        "failure": failure,
+        "explanation_failed": explanation_failed,
+        "seconds_left": seconds_left,
+        "first_time": not stands.attempts and not _has_written_before(assignment),
+        "model_state": known.model_state(),
+        "why_max": WHY_MAX_CHARACTERS,
+    }
+
+
+def _terms(hit: Hit) -> dict[str, object]:
+    known = services()
+    spec = task(hit.batch.round.task_code)
+    context = hit.context.fields if hit.context is not None else {}
+    return {
+        "hit": hit,
+        "batch": hit.batch,
+        "spec": spec,
+        "goal": spec.label(hit.goal_label or ""),
+        "context": [(item.label, context[item.name]) for item in spec.context_fields],
+        "contact": known.settings.contact,
+        "model_id": known.settings.model,
+    }
+
+
+def _views(hit: Hit, stands: Progress) -> list[AttemptView]:
+    spec = task(hit.batch.round.task_code)
+    return [attempt_view(spec, attempt, number) for number, attempt in enumerate(stands.attempts, start=1)]
+
+
+def _answer_names(hit: Hit) -> list[str]:
+    return [item.name for item in task(hit.batch.round.task_code).answer_fields]
+
+
+def _has_written_before(assignment: Assignment) -> bool:
+    return db.session.scalar(select(Attempt.id).where(Attempt.worker_id == assignment.worker_id).limit(1)) is not None
+
+
+def _failure(error: ModelUnavailable | None) -> tuple[Failure | None, int]:
+    if error is None:
+        return None, 200
+    if isinstance(error, ModelWarmingUp):
+        return Failure("The model is still warming up.", 3000), 503
+    if isinstance(error, ModelQueueFull):
+        return Failure("Many people are asking the model right now.", 0), 429
+    return Failure("The model gave no answer.", 0), 503
+
+
+def _refused_input(assignment_id: int, typed: dict[str, str], found: FieldError) -> ResponseReturnValue:
+    db.session.rollback()
+    if asked_by_script():
+        return {"field": found.field, "message": found.message}, 422
+    assignment = db.session.get_one(Assignment, assignment_id)
+    return _page(assignment, typed=typed, field_error=found), 422
