@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from hits.models import Assignment, Example, Hit, HitBatch, Round
 from hits.money import from_cents, rounded
 from hits.states import AssignmentState, HitKind, HitState, Verdict
-from payments.ledger import MARKETPLACE
+from payments.ledger import marketplace_account
 from payments.models import LedgerTransaction, Posting
 
 
@@ -106,7 +106,7 @@ def _spent(session: Session, round_: Round) -> Decimal:
     cents = session.scalar(
         select(func.sum(Posting.cents))
         .join(LedgerTransaction, Posting.transaction_id == LedgerTransaction.id)
-        .where(LedgerTransaction.round_id == round_.id, Posting.account == MARKETPLACE)
+        .where(LedgerTransaction.round_id == round_.id, Posting.account.startswith(marketplace_account("")))
     )
     return from_cents(-int(cents or 0))
 
