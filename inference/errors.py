@@ -34,7 +34,8 @@ class ModelWarmingUp(ModelNotLoaded):
 
     def __init__(self, waited_seconds: float) -> None:
         super().__init__(
-            f"The model is still being loaded (waited {waited_seconds:.1f} s). Ask again in some seconds; no try was used."
+            f"The model is still being loaded (waited {waited_seconds:.1f} s). "
+            "Ask again in some seconds; no try was used."
         )
 
 
@@ -51,7 +52,8 @@ class BaseWeightsWrong(ModelNotLoaded):
 
     def __init__(self, path: Path, found: str, expected: str, ways: str) -> None:
         super().__init__(
-            f"{path} has SHA-256 {found}, but {expected} is needed. It was not loaded. One of four ways gives it:\n{ways}"
+            f"{path} has SHA-256 {found}, but {expected} is needed. It was not loaded. "
+            f"One of four ways gives it:\n{ways}"
         )
         self.path = path
 

@@ -98,7 +98,7 @@ def _words(text: str, encoding: Encoding, scores: list[float]) -> tuple[WordAttr
         if not special
     ]
     read_to = pieces[-1][0][1] if encoding.overflowing else len(text)
-    spans, owners = gather([span for span in word_spans(text[:read_to])], [offsets for offsets, _ in pieces])
+    spans, owners = gather(word_spans(text[:read_to]), [offsets for offsets, _ in pieces])
     totals = [0.0] * len(spans)
     for owner, (_, score) in zip(owners, pieces, strict=True):
         if owner is not None:
