@@ -73,9 +73,7 @@ def test_request_tokens_are_per_requester_and_operation(market: Market) -> None:
     hit_id = market.create_hit(UniqueRequestToken="same")
     other = market.client_for(market.other_requester())
 
-    other.create_hit(
-        **HIT_PROPERTIES, LifetimeInSeconds=60, Question=external_question(), UniqueRequestToken="same"
-    )
+    other.create_hit(**HIT_PROPERTIES, LifetimeInSeconds=60, Question=external_question(), UniqueRequestToken="same")
     market.client.create_hit_with_hit_type(
         HITTypeId=market.hit(hit_id)["HITTypeId"],
         LifetimeInSeconds=60,
@@ -100,9 +98,7 @@ def test_create_hit_with_type_takes_its_properties(market: Market) -> None:
             HITTypeId=type_id, LifetimeInSeconds=60, Question=external_question(), UniqueRequestToken="a"
         )
     with refused("RequestError", "HITTypeDoesNotExist"):
-        market.client.create_hit_with_hit_type(
-            HITTypeId="3NOTHERE", LifetimeInSeconds=60, Question=external_question()
-        )
+        market.client.create_hit_with_hit_type(HITTypeId="3NOTHERE", LifetimeInSeconds=60, Question=external_question())
 
 
 @pytest.mark.parametrize(
