@@ -370,7 +370,7 @@ def _choose(
             select(Context.digest, Hit.goal_label)
             .join(Hit, Hit.context_id == Context.id)
             .where(Context.round_id == round_.id)
-        ).tuples():
+        ):
             used[digest, goal] += 1
             used[digest, None] += 1
     chance = random.Random(f"{terms.seed}:{terms.name}")  # noqa: S311 - a fair order, not a secret

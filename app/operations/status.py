@@ -116,7 +116,7 @@ def _status(session: Session, batch: HitBatch) -> BatchStatus:
         .where(of_batch)
         .group_by(Example.verdict, Example.fooled)
     )
-    counted = session.execute(examples).tuples().all()
+    counted = session.execute(examples).all()
     verdicts = {verdict.value: 0 for verdict in Verdict}
     for verdict, _, count in counted:
         verdicts[verdict.value] += count
@@ -154,7 +154,7 @@ def _status(session: Session, batch: HitBatch) -> BatchStatus:
 def _hit_counts(session: Session, of_batch: ColumnElement[bool]) -> dict[str, int]:
     counts = {state.value: 0 for state in HitState}
     rows = session.execute(select(Hit.state, func.count()).where(of_batch).group_by(Hit.state))
-    for state, count in rows.tuples():
+    for state, count in rows:
         counts[state.value] = count
     return counts
 
@@ -164,6 +164,6 @@ def _assignment_counts(session: Session, of_batch: ColumnElement[bool]) -> dict[
     rows = session.execute(
         select(Assignment.state, func.count()).join(Assignment.hit).where(of_batch).group_by(Assignment.state)
     )
-    for state, count in rows.tuples():
+    for state, count in rows:
         counts[state.value] = count
     return counts
