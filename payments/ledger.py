@@ -6,20 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
 from hits.models import Assignment, Round
-from hits.money import to_cents
+from hits.money import from_cents, to_cents
 from payments.errors import LedgerConflict, UnbalancedTransaction
 from payments.fees import bonus_fee, reward_fee
 from payments.models import LedgerTransaction, Payout, Posting, TransactionKind
-
-#: Money held by the marketplace for us; it falls by everything that is paid.
-MARKETPLACE: Final = "marketplace"
 
 
 @dataclass(frozen=True)
@@ -45,6 +41,11 @@ class Account:
         return cls(name, round_code, worker)
 
 
+def marketplace_account(endpoint: str) -> str:
+    """Return the account of the money that a marketplace holds for us: deposits less all that was paid there."""
+    return f"marketplace:{endpoint}"
+
+
 def round_code(round: Round) -> str:
     """Return how accounts and reports name a round: ``sentiment/1``."""
     return f"{round.task_code}/{round.number}"
@@ -56,7 +57,7 @@ def post(
     key: str,
     kind: TransactionKind,
     reference: str,
-    round_id: int,
+    round_id: int | None,
     postings: Mapping[str, Decimal],
     now: datetime,
 ) -> LedgerTransaction:
@@ -101,9 +102,10 @@ def _booked(session: Session, key: str) -> LedgerTransaction | None:
     )
 
 
-def _words(kind: TransactionKind, reference: str, round_id: int, lines: Mapping[str, int]) -> str:
+def _words(kind: TransactionKind, reference: str, round_id: int | None, lines: Mapping[str, int]) -> str:
     amounts = ", ".join(f"{account} {cents:+d}" for account, cents in sorted(lines.items()))
-    return f"{kind} of {reference} in round id {round_id} ({amounts} cents)"
+    where = "" if round_id is None else f" in round id {round_id}"
+    return f"{kind} of {reference}{where} ({amounts} cents)"
 
 
 def record_reward(session: Session, assignment: Assignment, now: datetime) -> LedgerTransaction:
@@ -121,7 +123,7 @@ def record_reward(session: Session, assignment: Assignment, now: datetime) -> Le
         postings={
             str(Account("rewards", code, worker)): batch.reward,
             str(Account("reward_fees", code, worker)): fee,
-            MARKETPLACE: -(batch.reward + fee),
+            marketplace_account(batch.endpoint): -(batch.reward + fee),
         },
         now=assignment.approved_at or now,
     )
@@ -168,9 +170,36 @@ def record_bonus(session: Session, payout: Payout, sent_at: datetime) -> LedgerT
         postings={
             str(Account("bonuses", code, worker)): payout.amount,
             str(Account("bonus_fees", code, worker)): fee,
-            MARKETPLACE: -(payout.amount + fee),
+            marketplace_account(payout.endpoint): -(payout.amount + fee),
             str(Account("promised", code, worker)): -payout.amount,
             str(Account("promises", code, worker)): payout.amount,
         },
         now=sent_at,
     )
+
+
+def record_deposit(
+    session: Session, endpoint: str, amount: Decimal, *, reference: str, now: datetime
+) -> LedgerTransaction:
+    """Book money that was put into the account on a marketplace, once for each reference. Flushes, never commits."""
+    return post(
+        session,
+        key=f"deposit:{reference}",
+        kind=TransactionKind.DEPOSIT,
+        reference=reference,
+        round_id=None,
+        postings={marketplace_account(endpoint): amount, f"deposits:{endpoint}": -amount},
+        now=now,
+    )
+
+
+def booked_balance(session: Session, endpoint: str) -> Decimal:
+    """Return what the marketplace should hold for us by the books: deposits less all that was paid there."""
+    account = marketplace_account(endpoint)
+    return from_cents(int(session.scalar(select(func.sum(Posting.cents)).where(Posting.account == account)) or 0))
+
+
+def booked_deposits(session: Session, endpoint: str) -> Decimal:
+    """Return what was put into the account on a marketplace, by the books."""
+    account = f"deposits:{endpoint}"
+    return -from_cents(int(session.scalar(select(func.sum(Posting.cents)).where(Posting.account == account)) or 0))

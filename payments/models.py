@@ -21,6 +21,7 @@ class TransactionKind(StrEnum):
     PROMISE = "promise"
     WITHDRAWAL = "withdrawal"
     BONUS = "bonus"
+    DEPOSIT = "deposit"
 
 
 class LedgerTransaction(Base):
@@ -31,9 +32,10 @@ class LedgerTransaction(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(120), unique=True)
     kind: Mapped[TransactionKind] = mapped_column(by_value(TransactionKind))
-    #: What it was for: an assignment's id on the marketplace or a payout's reference.
+    #: What it was for: an assignment's id on the marketplace, a payout's reference, a deposit's note.
     reference: Mapped[str] = mapped_column(String(80), index=True)
-    round_id: Mapped[int] = mapped_column(ForeignKey("round.id"), index=True)
+    #: None for what belongs to no round, such as a deposit.
+    round_id: Mapped[int | None] = mapped_column(ForeignKey("round.id"), index=True)
     at: Mapped[datetime] = mapped_column(UtcDateTime(), index=True)
 
     postings: Mapped[list[Posting]] = relationship(order_by="Posting.id")
@@ -47,7 +49,7 @@ class Posting(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     transaction_id: Mapped[int] = mapped_column(ForeignKey("ledger_transaction.id"), index=True)
-    account: Mapped[str] = mapped_column(String(120), index=True)
+    account: Mapped[str] = mapped_column(String(240), index=True)
     cents: Mapped[int] = mapped_column(BigInteger)
 
 

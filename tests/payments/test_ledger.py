@@ -16,7 +16,7 @@ from hits.db import Base
 from hits.money import from_cents, usd
 from hits.states import AssignmentState
 from payments.errors import LedgerConflict, UnbalancedTransaction
-from payments.ledger import Account, post, record_reward
+from payments.ledger import Account, booked_balance, booked_deposits, post, record_deposit, record_reward
 from payments.models import LEDGER_GUARDS, LEDGER_GUARDS_DROPPED, LedgerTransaction, Posting, TransactionKind
 from tests import factories
 
@@ -107,7 +107,7 @@ def test_a_reward_is_booked_once_with_its_fee(session: Session) -> None:
     assert {line.account: line.cents for line in booked.postings} == {
         f"rewards:sentiment/1:{worker}": 30,
         f"reward_fees:sentiment/1:{worker}": 6,
-        "marketplace": -36,
+        f"marketplace:{batch.endpoint}": -36,
     }
     assert booked.at == assignment.approved_at
 
@@ -139,6 +139,21 @@ def test_an_account_reads_back_as_it_was_written() -> None:
 
     assert Account.parse(str(account)) == account
     assert Account.parse("marketplace") == Account("marketplace", "", "")
+
+
+def test_the_booked_balance_is_deposits_less_what_was_paid_on_that_marketplace(session: Session) -> None:
+    batch = factories.make_batch(session, endpoint="http://here")
+    other = factories.make_batch(session, round=batch.round, endpoint="http://there")
+    for one in (batch, other):
+        hit = factories.make_hit(session, batch=one)
+        record_reward(session, factories.make_assignment(session, hit=hit, state=AssignmentState.APPROVED), NOON)
+
+    for _ in range(2):
+        record_deposit(session, "http://here", usd("500.00"), reference="invoice 7", now=NOON)
+
+    assert booked_deposits(session, "http://here") == usd("500.00")
+    assert booked_balance(session, "http://here") == usd("499.64")
+    assert booked_balance(session, "http://there") == -usd("0.36")
 
 
 amounts = st.integers(-10_000, 10_000).map(from_cents)
