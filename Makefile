@@ -38,7 +38,7 @@ test-full: $(VENV)/.installed-test ## Run every test, the slow ones too
 lint: $(VENV)/.installed-test ## Check style, types, spelling, templates and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/djlint templates --check --lint --quiet
+	$(BIN)/djlint templates --lint --quiet
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
