@@ -110,14 +110,15 @@ def new_token() -> str:
     return f"bonus-{secrets.token_hex(20)}"
 
 
-def shows(payment: BonusPayment, reference: str) -> bool:
-    """Tell whether the marketplace's payment is the one with this reference."""
-    return payment.reason.rstrip().endswith(reference)
+def reference_in(reason: str) -> str:
+    """Return the reference that a reason ends with: its last word."""
+    return reason.rstrip().rpartition(" ")[2]
 
 
 def find_payment(sender: BonusSender, assignment_id: str, reference: str) -> BonusPayment | None:
     """Return the payment with this reference from the marketplace's own list, None if it shows none."""
-    return next((seen for seen in sender.bonus_payments(assignment_id=assignment_id) if shows(seen, reference)), None)
+    listed = sender.bonus_payments(assignment_id=assignment_id)
+    return next((seen for seen in listed if reference_in(seen.reason) == reference), None)
 
 
 def due_bonuses(session: Session) -> list[DueBonus]:

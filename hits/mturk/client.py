@@ -134,6 +134,14 @@ class Grant:
         return f"<Grant {self.value}>"
 
 
+@dataclass(frozen=True)
+class Funds:
+    """The account's money. ``on_hold`` is None on a marketplace that does not tell it, as the original does not."""
+
+    available: Decimal
+    on_hold: Decimal | None
+
+
 class MTurk:
     """One requester account on one marketplace. Safe to share between threads."""
 
@@ -155,8 +163,14 @@ class MTurk:
 
     def balance(self) -> Decimal:
         """Return what the account can still spend."""
+        return self.funds().available
+
+    def funds(self) -> Funds:
+        """Return the account's money, with what is held for open HITs if the marketplace tells it."""
         with self._translated("GetAccountBalance"):
-            return Decimal(self._client.get_account_balance()["AvailableBalance"])
+            answer = self._client.get_account_balance()
+            held = answer.get("OnHoldBalance")
+            return Funds(usd(answer["AvailableBalance"]), None if held is None else usd(held))
 
     def create_hit_type(
         self,
