@@ -7,11 +7,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
-from app.operations.launch import LaunchTerms
+from app.operations.launch import LaunchTerms, launch_batch
 from app.settings import Settings
 from hits.clock import FixedClock
 from tests import market as markets
+from tests.app.operations.people import Crowd
 from tests.market import Market
 
 TERMS = LaunchTerms(
@@ -40,3 +42,16 @@ def market(clock: FixedClock) -> Market:
 def settings() -> Settings:
     """The settings of a service beside it."""
     return markets.settings()
+
+
+@pytest.fixture
+def crowd(session: Session, market: Market, settings: Settings, clock: FixedClock) -> Crowd:
+    """People who can work on the market's HITs."""
+    return Crowd(session, market, settings, clock)
+
+
+@pytest.fixture
+def hits(session: Session, market: Market, settings: Settings, clock: FixedClock) -> list[str]:
+    """The marketplace ids of three creation HITs that were launched."""
+    launch_batch(session, market.mturk, settings, clock, TERMS, CONTEXTS)
+    return sorted(hit["HITId"] for hit in market.hits())
