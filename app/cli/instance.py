@@ -22,6 +22,7 @@ from hits.db import engine_for
 from hits.marketplace import database as marketplace_database
 from hits.marketplace.engine import Marketplace
 from hits.marketplace.views import Invitation
+from payments.ledger import record_deposit
 from qualification.validators import DESCRIPTION, MINIMUM
 
 REQUESTER = "dynahit"
@@ -145,6 +146,8 @@ def fresh_settings(folder: Path, port: int, marketplace_port: int) -> dict[str, 
         "DYNAHIT_SERVICE_URL": f"http://localhost:{port}",
         "DYNAHIT_MARKETPLACE_ENDPOINT": worker_site,
         "DYNAHIT_WORKER_SITE_URL": worker_site,
+        # A few people at one machine should not wait for a full validation HIT.
+        "DYNAHIT_VALIDATION_WAIT_SECONDS": "20",
         "MARKETPLACE_DATABASE_URL": f"sqlite:///{folder / 'marketplace.db'}",
         "MARKETPLACE_SECRET_KEY": secrets.token_hex(32),
         "MARKETPLACE_FRAME_SECRET": frame_secret,
@@ -242,8 +245,8 @@ def furnish_marketplace(instance: Instance) -> Instance:
     return instance
 
 
-def furnish_staff(instance: Instance, clock: Clock) -> None:
-    """Give dynahit its first member of staff, who may do everything, once."""
+def furnish_service(instance: Instance, clock: Clock) -> None:
+    """Give dynahit its first member of staff, who may do everything, and book the play money, each once."""
     engine = engine_for(instance.settings["DYNAHIT_DATABASE_URL"])
     try:
         with Session(engine) as session, session.begin():
@@ -251,6 +254,8 @@ def furnish_staff(instance: Instance, clock: Clock) -> None:
                 user = StaffUser(name=instance.credentials.staff_name, roles=list(ROLES), created_at=clock.now())
                 user.set_password(instance.credentials.staff_password)
                 session.add(user)
+            endpoint = instance.settings["DYNAHIT_MARKETPLACE_ENDPOINT"]
+            record_deposit(session, endpoint, PLAY_MONEY, reference="play money", now=clock.now())
     finally:
         engine.dispose()
 

@@ -79,7 +79,7 @@ def run(
         instances.store_instance(instance)
         step("databases", lambda: instances.upgrade_databases(instance))
         instance = instances.furnish_marketplace(instance)
-        instances.furnish_staff(instance, SystemClock())
+        instances.furnish_service(instance, SystemClock())
         with Supervisor(folder, instance.environment()) as supervisor:
             for program in programs(instance):
                 started = time.monotonic()

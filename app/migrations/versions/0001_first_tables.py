@@ -2,7 +2,7 @@
 
 Revision ID: 0001
 Revises:
-Create Date: 2026-11-30 12:19:30.627498+00:00
+Create Date: 2026-11-30 12:26:30.552605+00:00
 """
 
 import sqlalchemy as sa

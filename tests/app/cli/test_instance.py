@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from app.cli.instance import Instance, InstanceError
 from app.models import ROLES, StaffUser, password_fits
 from hits.clock import FixedClock
 from hits.db import engine_for
+from payments.ledger import booked_deposits
 
 
 @pytest.fixture
@@ -152,15 +154,17 @@ def test_one_more_invitation_can_be_made(stored: Instance) -> None:
     assert len(instances.invitations(stored)) == 5
 
 
-def test_the_first_member_of_staff_is_made_once(stored: Instance, clock: FixedClock) -> None:
+def test_the_first_member_of_staff_and_the_deposit_are_made_once(stored: Instance, clock: FixedClock) -> None:
     instances.upgrade_databases(stored)
 
-    instances.furnish_staff(stored, clock)
-    instances.furnish_staff(stored, clock)
+    instances.furnish_service(stored, clock)
+    clock.advance(timedelta(days=1))
+    instances.furnish_service(stored, clock)
 
     engine = engine_for(stored.settings["DYNAHIT_DATABASE_URL"])
     with Session(engine) as session:
         [user] = session.scalars(select(StaffUser))
         assert set(user.roles) == set(ROLES)
         assert password_fits(user, stored.credentials.staff_password)
+        assert booked_deposits(session, "http://127.0.0.1:8000") == Decimal("1000.00")
     engine.dispose()
