@@ -33,7 +33,10 @@ def read_base_state(folder: Path) -> dict[str, Tensor]:
     """Return the base's tensors under the names that a classifier gives them."""
     from safetensors.torch import load_file
 
-    return {BODY + name: value for name, value in load_file(folder / "model.safetensors").items()}
+    state = load_file(folder / "model.safetensors")
+    # A counter that older versions of the library stored; the model makes it itself.
+    state.pop("embeddings.position_ids", None)
+    return {BODY + name: value for name, value in state.items()}
 
 
 def build_classifier(folder: Path, state: Mapping[str, Tensor], labels: Sequence[str]) -> Any:

@@ -175,6 +175,17 @@ def train(recipe: Recipe, data: Path, out: Path, *, seed: int, base: Path | None
             members.append(fine_tune(recipe, rows, tokenizer, model, seed=seed * 1000 + member, progress=progress))
     out.mkdir(parents=True, exist_ok=True)
     save_delta(out / DELTA, factor(base_state, average(members), rank=recipe.rank))
+    seconds = round(time.process_time() - started)
+    return write_card(recipe, data, out, seed=seed, folder=folder, training_cpu_seconds=seconds)
+
+
+def write_card(
+    recipe: Recipe, data: Path, out: Path, *, seed: int, folder: Path, training_cpu_seconds: int
+) -> dict[str, Any]:
+    """Measure the delta in ``out`` on the recipe's test files, write its card beside it and return the card."""
+    base_state = read_base_state(folder)
+    tokenizer = load_tokenizer(folder / "tokenizer.json", max_length=recipe.max_length)
+    rows = read_rows(data / recipe.train.path, recipe.labels)
     delta_sha256 = file_sha256(out / DELTA)
     merged = build_classifier(folder, merge(base_state, read_delta(out / DELTA)), recipe.labels)
     loaded = LoadedModel(
@@ -213,7 +224,7 @@ def train(recipe: Recipe, data: Path, out: Path, *, seed: int, base: Path | None
             for name, file in recipe.tests.items()
         },
         "versions": {name: version(name) for name in ("torch", "transformers", "tokenizers")},
-        "training_cpu_seconds": round(time.process_time() - started),
+        "training_cpu_seconds": training_cpu_seconds,
     }
     (out / CARD).write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return card

@@ -22,7 +22,9 @@ Make = Callable[..., Lanes[int, int]]
 def make() -> Iterator[Make]:
     made: list[Lanes[int, int]] = []
 
-    def build(run: Run, *, lanes: int = 1, queue_limit: int = 8, batch_limit: int = 4, seconds: float = 2.0) -> Lanes[int, int]:
+    def build(
+        run: Run, *, lanes: int = 1, queue_limit: int = 8, batch_limit: int = 4, seconds: float = 2.0
+    ) -> Lanes[int, int]:
         pool = Lanes[int, int](
             "test", run, lanes=lanes, queue_limit=queue_limit, batch_limit=batch_limit, seconds=seconds
         )
