@@ -82,6 +82,8 @@ def serve(bind: str, threads: int) -> None:
         # The rate limits are counted in the process's memory, so there is one process.
         "--workers=1",
         f"--threads={threads}",
+        # No access log either: frame addresses carry worker ids.
+        "--no-control-socket",
         f"--bind={bind}",
         "app.marketplace.factory:create_app()",
     ]
@@ -338,4 +340,7 @@ def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], empty: str
     table = Table(*heads)
     for row in rows:
         table.add_row(*row)
-    Console(soft_wrap=True).print(table)
+    console = Console()
+    # Addresses and ids are there to be copied, so they are never cut to the window.
+    width = max(console.width, console.measure(table).maximum)
+    Console(width=width, soft_wrap=True).print(table)

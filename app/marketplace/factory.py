@@ -8,6 +8,7 @@ from pathlib import Path
 from flask import Flask, request
 from flask.wrappers import Response
 from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.routing import BaseConverter
 from werkzeug.sansio.utils import host_is_trusted
 
 from app.marketplace import extensions
@@ -24,6 +25,12 @@ from hits.marketplace.engine import Marketplace
 
 ROOT = Path(__file__).resolve().parents[2]
 LARGEST_REQUEST = 1024 * 1024 + 4096
+
+
+class EntityId(BaseConverter):
+    """An id of the marketplace in an address; anything else is an address that does not exist."""
+
+    regex = "[A-Z0-9]{1,64}"
 
 
 def create_app(
@@ -56,6 +63,7 @@ def create_app(
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
             app.wsgi_app, x_for=settings.proxies, x_proto=settings.proxies, x_host=settings.proxies
         )
+    app.url_map.converters["entity"] = EntityId
     init_hosts(app, settings)
     init_api(app)
     extensions.csrf.init_app(app)

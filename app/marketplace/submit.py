@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 from app.marketplace import errors
 from app.marketplace.extensions import csrf, marketplace
 from app.marketplace.headers import be_framed_by_this_site
-from hits.marketplace.errors import SiteError
+from hits.marketplace.errors import AlreadySubmitted, SiteError
 
 submit = Blueprint("submit", __name__)
 csrf.exempt(submit)
@@ -27,5 +27,8 @@ def external_submit() -> ResponseReturnValue:
     try:
         receipt = marketplace().external_submit(assignment_id, fields)
     except SiteError as refusal:
-        return render_template("marketplace/not_stored.html", text=refusal.message), errors.status_of(refusal)
+        # After a double click only this answer is shown, and the work page must go on to the receipt all the same.
+        stored = assignment_id if isinstance(refusal, AlreadySubmitted) else ""
+        content = render_template("marketplace/not_stored.html", text=refusal.message, stored=stored)
+        return content, errors.status_of(refusal)
     return render_template("marketplace/stored.html", receipt=receipt)

@@ -15,6 +15,7 @@ from app.marketplace.extensions import limiter, marketplace, settings, sign_in_l
 from app.marketplace.headers import SANDBOX, allow_frame
 from app.marketplace.settings import origin, origin_text
 from hits.marketplace import errors as refusals
+from hits.marketplace import passwords
 from hits.marketplace.engine import Sort
 
 worker = Blueprint("worker", __name__)
@@ -98,7 +99,9 @@ def join() -> ResponseReturnValue:
             flash("Your account is ready. You are signed in.", "success")
             return redirect(url_for("worker.hits"), 303)
     return (
-        render_template("marketplace/join.html", code=code, user_name=user_name, errors=found),
+        render_template(
+            "marketplace/join.html", code=code, user_name=user_name, errors=found, least=passwords.LEAST_LENGTH
+        ),
         422 if found else 200,
     )
 
@@ -118,7 +121,7 @@ def hits() -> ResponseReturnValue:
     )
 
 
-@worker.get("/hits/<hit_id>")
+@worker.get("/hits/<entity:hit_id>")
 def preview(hit_id: str) -> ResponseReturnValue:
     """Show a HIT before it is accepted; signing in is not needed to look."""
     hit = marketplace().preview(sessions.worker_id(), hit_id)
@@ -129,7 +132,7 @@ def preview(hit_id: str) -> ResponseReturnValue:
 
 
 @worker.get("/mturk/preview")
-@worker.get("/projects/<group_id>/tasks")
+@worker.get("/projects/<entity:group_id>/tasks")
 @sessions.for_workers
 def preview_group(group_id: str = "") -> ResponseReturnValue:
     """Lead from a HIT group's id, as MTurk's own addresses carry it, to the preview."""
@@ -140,7 +143,7 @@ def preview_group(group_id: str = "") -> ResponseReturnValue:
     return redirect(url_for("worker.preview", hit_id=found.hit_id), 303)
 
 
-@worker.post("/hits/<hit_id>/accept")
+@worker.post("/hits/<entity:hit_id>/accept")
 @sessions.for_workers
 def accept(hit_id: str) -> ResponseReturnValue:
     """Take a place of a HIT and begin."""
@@ -148,7 +151,7 @@ def accept(hit_id: str) -> ResponseReturnValue:
     return redirect(url_for("worker.assignment", assignment_id=work.assignment_id), 303)
 
 
-@worker.post("/groups/<group_id>/accept")
+@worker.post("/groups/<entity:group_id>/accept")
 @sessions.for_workers
 def accept_next(group_id: str) -> ResponseReturnValue:
     """Take a place of the next HIT of the same kind."""
@@ -167,7 +170,7 @@ def work() -> ResponseReturnValue:
     return render_template("marketplace/work.html", held=marketplace().held(_me()), now=marketplace().clock.now())
 
 
-@worker.get("/work/<assignment_id>")
+@worker.get("/work/<entity:assignment_id>")
 @sessions.for_workers
 def assignment(assignment_id: str) -> ResponseReturnValue:
     """Show a held assignment's frame; a submitted one leads to its receipt."""
@@ -187,13 +190,13 @@ def assignment(assignment_id: str) -> ResponseReturnValue:
     )
 
 
-@worker.route("/work/<assignment_id>/return", methods=["GET", "POST"])
+@worker.route("/work/<entity:assignment_id>/return", methods=["GET", "POST"])
 @sessions.for_workers
 def return_assignment(assignment_id: str) -> ResponseReturnValue:
     """Ask, then give a held assignment back."""
     work = marketplace().assignment(_me(), assignment_id)
     if request.method == "POST":
-        marketplace().return_assignment(_me(), assignment_id, request.form.get("reason", "").strip()[:1000])
+        marketplace().return_assignment(_me(), assignment_id, _reason())
         flash(f"You returned “{work.title}”.", "success")
         return redirect(url_for("worker.hits"), 303)
     if work.frame_url is None:
@@ -201,7 +204,7 @@ def return_assignment(assignment_id: str) -> ResponseReturnValue:
     return render_template("marketplace/return_assignment.html", work=work)
 
 
-@worker.get("/work/<assignment_id>/submitted")
+@worker.get("/work/<entity:assignment_id>/submitted")
 @sessions.for_workers
 def submitted(assignment_id: str) -> ResponseReturnValue:
     """Show the receipt of a submission, and what to do next."""
@@ -258,6 +261,11 @@ def dashboard_csv() -> ResponseReturnValue:
 def profile() -> ResponseReturnValue:
     """Show the worker's own account."""
     return render_template("marketplace/profile.html", account=marketplace().worker(_me()))
+
+
+def _reason() -> str:
+    # PostgreSQL keeps no NUL, and a typed reason needs none.
+    return request.form.get("reason", "").replace("\x00", "").strip()[:1000]
 
 
 def _cell(text: str) -> str:

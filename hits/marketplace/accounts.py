@@ -88,7 +88,9 @@ def authenticate(transaction: Transaction, email: str, password: str) -> Request
 
     Raises NotSignedIn.
     """
-    row = transaction.session.scalar(select(RequesterRow).where(RequesterRow.email == email.strip().casefold()))
+    # Typed text can carry the NUL that PostgreSQL refuses; no stored address has it, so nothing is found.
+    address = email.strip().casefold().replace("\x00", "\ufffd")
+    row = transaction.session.scalar(select(RequesterRow).where(RequesterRow.email == address))
     stored = row.password_hash if row is not None else None
     if not passwords.matches(password, stored, n=transaction.settings.scrypt_n) or row is None:
         raise NotSignedIn

@@ -147,6 +147,14 @@ def check(page: Any, name: str) -> None:
             assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == [], (name, kind)
 
 
+def join(site: Site, page: Any) -> None:
+    """Register as ada from an invitation's address."""
+    page.goto(f"{site.url}/join?code={site.engine.create_invitation('ada')}")
+    page.get_by_label("Choose a user name").fill("ada")
+    page.get_by_label("Choose a password").fill(PASSWORD)
+    page.get_by_role("button", name="Create my account").click()
+
+
 def test_a_worker_joins_looks_works_submits_and_sees_it(site: Site, page: Any) -> None:
     site.create_hit(MaxAssignments=1)
     site.create_hit(MaxAssignments=1)
@@ -211,14 +219,10 @@ def test_a_worker_joins_looks_works_submits_and_sees_it(site: Site, page: Any) -
 
 def test_without_script_the_walk_works_too(site: Site, browser: Any) -> None:
     site.create_hit(MaxAssignments=1)
-    code = site.engine.create_invitation("ada")
     context = browser.new_context(java_script_enabled=False, viewport={"width": 375, "height": 740})
     page = context.new_page()
 
-    page.goto(f"{site.url}/join?code={code}")
-    page.get_by_label("Choose a user name").fill("ada")
-    page.get_by_label("Choose a password").fill(PASSWORD)
-    page.get_by_role("button", name="Create my account").click()
+    join(site, page)
     page.get_by_role("button", name="Accept").click()
     frame = page.frame_locator("#hit-frame")
     frame.get_by_label("Sentence").fill("Plain")
@@ -230,13 +234,22 @@ def test_without_script_the_walk_works_too(site: Site, browser: Any) -> None:
     context.close()
 
 
+def test_a_double_click_on_submit_ends_at_the_receipt(site: Site, page: Any) -> None:
+    hit = site.create_hit(MaxAssignments=1)
+    join(site, page)
+    page.get_by_role("button", name="Accept").click()
+    frame = page.frame_locator("#hit-frame")
+    frame.get_by_label("Sentence").fill("Twice")
+
+    frame.get_by_role("button", name="Submit").dblclick(no_wait_after=True)
+
+    page.get_by_role("heading", name="Your work is submitted").wait_for()
+    assert site.engine.call(site.requester_id, "ListAssignmentsForHIT", {"HITId": hit["HITId"]})["NumResults"] == 1
+
+
 def test_a_frame_cannot_pretend_that_it_was_submitted_or_lead_the_page_away(site: Site, page: Any) -> None:
     site.create_hit(MaxAssignments=1)
-    code = site.engine.create_invitation("ada")
-    page.goto(f"{site.url}/join?code={code}")
-    page.get_by_label("Choose a user name").fill("ada")
-    page.get_by_label("Choose a password").fill(PASSWORD)
-    page.get_by_role("button", name="Create my account").click()
+    join(site, page)
     page.get_by_role("button", name="Accept").click()
     page.frame_locator("#hit-frame").get_by_label("Sentence").wait_for()
     assignment_id = page.locator("#hit-frame").get_attribute("data-assignment")

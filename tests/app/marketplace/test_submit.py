@@ -83,7 +83,7 @@ def test_a_second_submission_changes_nothing_and_says_so(
 
     assert response.status_code == 409
     assert "Your first submission is stored" in words(response)
-    assert "data-assignment" not in response.text
+    assert f'data-assignment="{assignment_id}"' in response.text
     assert answers(engine, account, hit) == [{"a": "first"}]
 
 
@@ -103,6 +103,7 @@ def test_what_names_no_held_assignment_is_refused_in_words(
 
     assert response.status_code == status
     assert said in words(response)
+    assert "data-assignment" not in response.text
     assert "frame-ancestors 'self'" in response.headers["Content-Security-Policy"]
 
 

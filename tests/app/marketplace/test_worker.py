@@ -53,7 +53,7 @@ def test_a_used_invitation_is_refused_in_words_beside_its_field(
         ("nonsense", "berta", PASSWORD, "code"),
         (None, "a", PASSWORD, "user_name"),
         (None, "ada", PASSWORD, "user_name"),
-        (None, "berta", "short", "password"),
+        (None, "berta", "qwertz", "password"),
         (None, "", "", "user_name"),
     ],
 )
