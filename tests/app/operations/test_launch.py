@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from sqlalchemy import event, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.operations.launch import LaunchTerms, NotEnoughMoney, batch_key, check_addresses, launch_batch, plan_launch
@@ -22,32 +20,10 @@ from hits.mturk.errors import MTurkUnavailable
 from hits.states import HitState
 from tests import market as markets
 from tests.app.operations.conftest import CONTEXTS, TERMS, terms
+from tests.app.operations.crashes import Killed, killed_at
 from tests.market import ENDPOINT, Market, failing
 
 Sessions = sessionmaker[Session]
-
-
-class Killed(BaseException):
-    """Stands for kill -9: nothing after it runs."""
-
-
-@contextmanager
-def killed_at(session: Session, moment: str, number: int) -> Iterator[Counter[str]]:
-    """Kill the run at its ``number``-th commit, just before or just after it; count the commits."""
-    count: Counter[str] = Counter()
-
-    def strike(_session: Session) -> None:
-        if _session.in_nested_transaction():
-            return
-        count["commits"] += 1
-        if count["commits"] == number:
-            raise Killed
-
-    event.listen(session, moment, strike)
-    try:
-        yield count
-    finally:
-        event.remove(session, moment, strike)
 
 
 def launched(session: Session, market: Market, settings: Settings, clock: FixedClock, **changes: object) -> int:

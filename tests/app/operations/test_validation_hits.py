@@ -1,0 +1,234 @@
+"""Validation HITs: full ones at once, small ones after the wait, for holders of the qualification only."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.operations.collect import collect
+from app.operations.create_hits import create_hits
+from app.operations.decide import decide_pending
+from app.operations.launch import launch_batch
+from app.operations.validation_hits import Group, grouped, open_validation_hits
+from app.settings import Settings
+from hits.clock import FixedClock
+from hits.marketplace.errors import SiteError
+from hits.models import Example, Hit, HitBatch, HitItem
+from hits.mturk.errors import RequirementsMismatch
+from hits.states import HitKind, HitState, Verdict
+from hits.validations import Shortage
+from tests.app.operations.conftest import CONTEXTS, terms
+from tests.app.operations.crashes import Killed, killed_at
+from tests.app.operations.people import Crowd
+from tests.factories import NOON
+from tests.market import Market
+
+
+def opened(crowd: Crowd) -> int:
+    return open_validation_hits(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+
+
+def fooling(crowd: Crowd, hits: list[str], *, start: int = 0) -> None:
+    """One collected fooling example in each HIT."""
+    for number, hit in enumerate(hits, start=start):
+        crowd.write(crowd.market.person(f"writer{number}"), hit, {f"What a treat, soup {number}.": True})
+    collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+
+
+def validation_rows(session: Session) -> list[Hit]:
+    wanted = select(Hit).join(Hit.batch).where(HitBatch.kind == HitKind.VALIDATION).order_by(Hit.id)
+    return list(session.scalars(wanted.execution_options(populate_existing=True)))
+
+
+def shortage(number: int, wanted: int = 2, *, waited: int = 0) -> Shortage:
+    return Shortage(number, wanted, NOON - timedelta(seconds=waited))
+
+
+def test_ten_waiting_examples_make_a_full_hit_at_once() -> None:
+    groups = grouped([shortage(number) for number in range(23)], items=10, wait=timedelta(seconds=60), now=NOON)
+
+    assert groups == [Group(2, tuple(range(10))), Group(2, tuple(range(10, 20)))]
+
+
+def test_a_smaller_hit_is_due_when_its_oldest_example_has_waited() -> None:
+    waiting = [shortage(1), shortage(2, waited=60), shortage(3)]
+
+    assert grouped(waiting, items=10, wait=timedelta(seconds=60), now=NOON) == [Group(2, (2, 1, 3))]
+    assert grouped(waiting[::2], items=10, wait=timedelta(seconds=60), now=NOON) == []
+
+
+def test_examples_that_want_other_numbers_of_votes_do_not_share_a_hit() -> None:
+    waiting = [shortage(1, 2, waited=99), shortage(2, 1, waited=99), shortage(3, 2, waited=99)]
+
+    assert grouped(waiting, items=10, wait=timedelta(seconds=60), now=NOON) == [Group(2, (1, 3)), Group(1, (2,))]
+
+
+def test_nothing_is_opened_before_the_wait_is_over(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits[:1])
+
+    assert opened(crowd) == 0
+    crowd.clock.advance(timedelta(seconds=60))
+    assert opened(crowd) == 1
+    assert opened(crowd) == 0
+
+
+def test_a_validation_hit_is_what_validators_were_promised(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits)
+    crowd.clock.advance(timedelta(seconds=60))
+
+    assert opened(crowd) == 1
+
+    row = validation_rows(crowd.session)[0]
+    hit = crowd.market.call("GetHIT", HITId=row.mturk_hit_id)["HIT"]
+    assert (row.state, row.max_assignments, hit["MaxAssignments"]) == (HitState.CREATED, 2, 2)
+    assert hit["Reward"] == "0.25"
+    assert f"http://localhost:8001/validate/{row.reference}" in hit["Question"]
+    assert (
+        hit["QualificationRequirements"]
+        == [
+            {
+                "QualificationTypeId": row.batch.qualification_type_id,
+                "Comparator": "GreaterThanOrEqualTo",
+                "IntegerValues": [1],
+                "RequiredToPreview": True,
+                "ActionsGuarded": "DiscoverPreviewAndAccept",
+            }
+        ]
+        or hit["QualificationRequirements"][0]["ActionsGuarded"] == "DiscoverPreviewAndAccept"
+    )
+    items = crowd.session.scalars(select(HitItem.example_id).order_by(HitItem.position)).all()
+    assert items == crowd.session.scalars(select(Example.id).order_by(Example.id)).all()
+    with pytest.raises(SiteError):
+        crowd.market.accept(crowd.market.person("anybody"), row.mturk_hit_id or "")
+
+
+def test_the_qualification_is_found_again_among_many_of_similar_names(crowd: Crowd, hits: list[str]) -> None:
+    for number in range(120):
+        crowd.market.call(
+            "CreateQualificationType",
+            Name=f"dynahit validator {number}",
+            Description="another",
+            QualificationTypeStatus="Active",
+        )
+    mturk, name = crowd.market.mturk, crowd.settings.validator_qualification
+
+    first = mturk.find_or_create_qualification(name, "for tests")
+    crowd.market.calls.clear()
+    second = mturk.find_or_create_qualification(name, "for tests")
+
+    assert first == second
+    assert "CreateQualificationType" not in crowd.market.calls
+
+
+@pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
+@pytest.mark.parametrize("hours", [0, 25])
+def test_a_kill_at_any_commit_opens_each_hit_once(crowd: Crowd, hits: list[str], moment: str, hours: int) -> None:
+    number = 0
+    batches = iter(range(1, 100))
+    while True:
+        number += 1
+        launch_batch(
+            crowd.session,
+            crowd.market.mturk,
+            crowd.settings,
+            crowd.clock,
+            terms(name=f"{next(batches)}", hits=2),
+            CONTEXTS,
+        )
+        fresh = [
+            hit["HITId"]
+            for hit in crowd.market.hits()
+            if hit["HITStatus"] == "Assignable" and hit["HITId"] not in hits and "/work/" in hit["Question"]
+        ]
+        fooling(crowd, fresh, start=number * 10)
+        crowd.clock.advance(timedelta(seconds=60))
+        before = len(validation_rows(crowd.session))
+        crowd.session.commit()
+        with killed_at(crowd.session, moment, number) as count:
+            try:
+                opened(crowd)
+            except Killed:
+                crowd.session.rollback()
+        crowd.clock.advance(timedelta(hours=hours))
+        opened(crowd)
+        rows = validation_rows(crowd.session)
+        there = [hit for hit in crowd.market.hits() if "/validate/" in hit["Question"]]
+        assert len(rows) == before + 1, number
+        assert {row.mturk_hit_id for row in rows} == {hit["HITId"] for hit in there}
+        if count["commits"] < number:
+            break
+    assert number > 5
+
+
+def test_a_disagreement_asks_for_a_third_vote(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits[:1])
+    crowd.clock.advance(timedelta(seconds=60))
+    opened(crowd)
+    row = validation_rows(crowd.session)[0]
+    grants = {row.batch.qualification_type_id or "": 1}
+    example = crowd.session.scalars(select(Example)).one()
+    other = next(label for label in ("negative", "positive", "neutral") if label != example.goal_label)
+    crowd.judge(crowd.market.person("first", grants=grants), row.mturk_hit_id or "")
+    crowd.judge(crowd.market.person("second", grants=grants), row.mturk_hit_id or "", label=other)
+    collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+
+    assert decide_pending(crowd.session, crowd.clock) == 0
+    crowd.clock.advance(timedelta(seconds=60))
+    assert opened(crowd) == 1
+    third = validation_rows(crowd.session)[1]
+    assert third.max_assignments == 1
+    crowd.judge(crowd.market.person("third", grants=grants), third.mturk_hit_id or "")
+    collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+    assert decide_pending(crowd.session, crowd.clock) == 1
+    crowd.session.refresh(example)
+    assert (example.verdict, example.final_label) == (Verdict.VALID_AND_MODEL_WRONG, example.goal_label)
+
+
+def test_places_that_expire_unused_are_opened_again(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits[:1])
+    crowd.clock.advance(timedelta(seconds=60))
+    opened(crowd)
+    crowd.clock.advance(timedelta(days=7, seconds=1))
+    collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+
+    assert opened(crowd) == 1
+
+
+def test_a_hit_that_lost_its_requirement_is_expired_and_stops_everything(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits)
+    crowd.clock.advance(timedelta(seconds=60))
+
+    def strip(operation: str) -> tuple[int, dict[str, str], bytes] | None:
+        if operation != "CreateHITWithHITType":
+            return None
+        newest = next(hit for hit in crowd.market.hits() if "/validate/" in hit["Question"])
+        open_to_all = {
+            "HITId": newest["HITId"],
+            "Expiration": newest["Expiration"].timestamp(),
+            "HITStatus": "Assignable",
+        }
+        return 200, {"Content-Type": "application/x-amz-json-1.1"}, json.dumps({"HIT": open_to_all}).encode()
+
+    crowd.market.after = strip
+    with pytest.raises(RequirementsMismatch, match="was expired at once"):
+        opened(crowd)
+
+    row = validation_rows(crowd.session)[0]
+    assert crowd.market.mturk.hit(row.mturk_hit_id or "").status == "Reviewable"
+
+
+def test_two_processes_that_open_at_the_same_time_make_one_batch(
+    crowd: Crowd, hits: list[str], session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    fooling(crowd, hits)
+    crowd.clock.advance(timedelta(seconds=60))
+    opened(crowd)
+    batch = validation_rows(session)[0].batch
+    session.commit()
+
+    assert create_hits(session, market.mturk, settings, clock, batch.id) == 0
+    assert session.scalar(select(func.count()).select_from(HitBatch)) == 2
