@@ -122,7 +122,7 @@ def fine_tune(
         optimizer, lambda step: min((step + 1) / warm_up, max(0, total - step) / (total - warm_up))
     )
     sequences = [encoding.ids for encoding in tokenizer.encode_batch([row.text for row in rows])]
-    targets = torch.tensor([row.votes for row in rows])
+    targets = torch.tensor([row.votes for row in rows], dtype=torch.float32)
     bar = progress.add_task(f"seed {seed}", total=total)
     model.train()
     for _ in range(recipe.epochs):
