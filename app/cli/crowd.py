@@ -1,8 +1,9 @@
-"""What the simulated crowd of `dynahit demo` writes and thinks: data, and the two rules by which it is used."""
+"""What the simulated crowd of `dynahit demo` writes and thinks of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -77,15 +78,65 @@ PLAIN: Mapping[str, Sequence[str]] = {
     ),
 }
 
-#: Statements that fool the embedded model though any reader sees what they are, by label.
+#: Statements that fool the embedded model, by the label that their writer gives them. Readers agree with most of them.
 TRICKY: Mapping[str, Sequence[str]] = {
-    "negative": (),
-    "positive": (),
-    "neutral": (),
+    "negative": (
+        "The best thing about the hotel was the moment we left.",
+        "Great, another update that hides the button I use every day.",
+        "Everybody was kind to us and the evening was lovely.",
+        "We paid for a sea view and got a lovely view of the bins.",
+        "My favourite part of the concert was the exit.",
+        "The waiter smiled a lot, mostly while forgetting our order.",
+    ),
+    "positive": (
+        "I was sure I would hate it, and I have never been so happy to be wrong.",
+        "The queue was long for a reason.",
+        "The ghost train scared me to death from start to end.",
+        "The old phone was a nightmare; this one never lets me down.",
+        "My only regret is that I didn't find this place years ago.",
+    ),
+    "neutral": (
+        "The shop sells lottery tickets and wishes each customer good luck.",
+        "Happy spoon the of laughing seven table yes yes.",
+        "The best man holds the rings until the ceremony begins.",
+        "The dictionary explains the word terrible on page nine hundred.",
+    ),
 }
 
+#: How many of a label's HITs end with a statement that fools the model; in the others the writer never finds one.
+FOOLING_HITS: Mapping[str, int] = {"negative": 4, "positive": 3, "neutral": 3}
+
 #: Statements about which the validators do not simply agree with the writer.
-OPINIONS: Mapping[str, Opinion] = {}
+OPINIONS: Mapping[str, Opinion] = {
+    "Everybody was kind to us and the evening was lovely.": Opinion("positive"),
+    "The queue was long for a reason.": Opinion("positive", others={2: "neutral"}),
+    "The ghost train scared me to death from start to end.": Opinion("neutral", others={1: "positive", 2: "negative"}),
+    "Happy spoon the of laughing seven table yes yes.": Opinion("neutral", flag="It makes no sense."),
+}
+
+
+class Supply:
+    """Hands out the crowd's statements by label, in order, so that no two HITs of a demo get the same ones."""
+
+    def __init__(self) -> None:
+        self._plain = {label: list(texts) for label, texts in PLAIN.items()}
+        self._tricky = {label: list(texts) for label, texts in TRICKY.items()}
+        self._fooling = dict(FOOLING_HITS)
+
+    def for_hit(self, goal: str) -> Iterator[str]:
+        """Yield what a writer tries in one HIT: plain statements, and tricky ones from the third on in some HITs."""
+        plain, tricky = self._plain[goal], self._tricky[goal]
+        fools = self._fooling[goal] > 0
+        self._fooling[goal] -= 1
+        used = []
+        for number in itertools.count(1):
+            pool = tricky if fools and number > 2 and tricky else plain
+            if not pool:
+                break
+            used.append(pool.pop(0))
+            yield used[-1]
+        # More HITs of this label than the crowd has ideas for: it says again what it said elsewhere.
+        yield from (text for text in PLAIN[goal] if text not in used)
 
 
 def opinion_of(text: str) -> Opinion | None:

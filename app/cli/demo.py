@@ -16,7 +16,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.cli import instance as instances
-from app.cli.crowd import PLAIN, TRICKY, opinion_of
+from app.cli.crowd import Supply, opinion_of
 from app.cli.instance import Instance, InstanceError, write_private
 from app.cli.processes import ProcessError, Supervisor, is_running
 from app.cli.up import SAMPLE, command, run, say
@@ -49,8 +49,8 @@ class Story:
     attempts: int = 0
     fooled: int = 0
     judged: int = 0
-    flagged: int = 0
-    left_to_people: set[str] = field(default_factory=set)
+    #: (validator, HIT) that held nothing which this validator may or can judge.
+    passed_over: set[tuple[int, str]] = field(default_factory=set)
 
 
 @click.command("demo")
@@ -183,23 +183,6 @@ def write(instance: Instance, writers: Sequence[Visitor], story: Story, stopped:
         say(f"  {WRITERS[number % len(writers)]}: {attempts} attempts, {outcome} (HIT {number + 1} of {len(hit_ids)})")
 
 
-class Supply:
-    """Hands out the crowd's statements by label, in order, so that no two HITs of a demo get the same ones."""
-
-    def __init__(self) -> None:
-        self._plain = {label: list(texts) for label, texts in PLAIN.items()}
-        self._tricky = {label: list(texts) for label, texts in TRICKY.items()}
-
-    def for_hit(self, goal: str) -> Iterator[str]:
-        """Yield what a writer tries in a HIT: two plain statements, then tricky ones while there are any."""
-        plain, tricky = self._plain[goal], self._tricky[goal]
-        for _ in range(2):
-            if plain:
-                yield plain.pop(0)
-        while tricky or plain:
-            yield (tricky or plain).pop(0)
-
-
 def write_one(instance: Instance, visitor: Visitor, hit_id: str, supply: Supply) -> tuple[int, bool]:
     """Do one HIT: preview, accept, ask the model until it is fooled or the tries are used, look at the words, submit.
 
@@ -252,29 +235,28 @@ def validate(instance: Instance, validators: Sequence[Visitor], story: Story, st
 
 def judge_one(instance: Instance, visitor: Visitor, number: int, story: Story) -> bool:
     """Judge one validation HIT if there is one for this validator; False when there is none."""
-    listing = visitor.open(f"{instance.marketplace_url}/hits?qualified=1&q=validat")
+    listing = visitor.open(f"{instance.marketplace_url}/hits?qualified=1&q=short+statements")
     hit_ids = [str(form.get("action")).split("/")[-2] for form in listing.forms("/accept")]
-    hit_id = next((one for one in hit_ids if one not in story.left_to_people), None)
+    hit_id = next((one for one in hit_ids if (number, one) not in story.passed_over), None)
     if hit_id is None:
         return False
     work = visitor.send(listing, f"/hits/{hit_id}/accept")
     page = visitor.frame(work)
     votes = 0
     while page.forms("/validate/votes"):
-        text = page.text("blockquote")
-        opinion = opinion_of(text)
+        opinion = opinion_of(page.text("blockquote"))
         if opinion is None:
             # A real person's statement: nothing that a script could say about it would be a judgement.
-            story.left_to_people.add(hit_id)
-            visitor.send(visitor.open(f"{work.url}/return"), "/return", {"reason": "left to people"})
-            say("  a validation HIT with statements of real people was returned: it is left to people")
-            return True
+            say("  a validation HIT with statements of real people is returned: it is left to people")
+            return give_back(visitor, work, number, hit_id, story)
         if opinion.flag:
-            page = send_flag(visitor, page, opinion.flag)
-            story.flagged += 1
+            page = visitor.send(page, "/validate/votes", {"flag_reason": opinion.flag}, with_field="flag_reason")
         else:
-            page = visitor.send(page, "/validate/votes", {"label": opinion.of(number)})
+            page = visitor.send(page, "/validate/votes", {"label": opinion.of(number)}, with_field="label")
         votes += 1
+    if not page.forms("/validate/submit"):
+        # All its statements were judged by this validator before: somebody else is asked for the third vote.
+        return give_back(visitor, work, number, hit_id, story)
     saved = visitor.send(page, "/validate/submit")
     visitor.send(saved, "/mturk/externalSubmit")
     story.judged += votes
@@ -282,9 +264,11 @@ def judge_one(instance: Instance, visitor: Visitor, number: int, story: Story) -
     return True
 
 
-def send_flag(visitor: Visitor, page: Page, reason: str) -> Page:
-    """Flag the statement on the page, which has a form of its own for that."""
-    return visitor.send(page, "/validate/votes", {"flag_reason": reason}, with_field="flag_reason")
+def give_back(visitor: Visitor, work: Page, number: int, hit_id: str, story: Story) -> bool:
+    """Return a HIT, and don't take it again; always True, since another one may be there."""
+    story.passed_over.add((number, hit_id))
+    visitor.send(visitor.open(f"{work.url}/return"), "/return")
+    return True
 
 
 @contextmanager
@@ -312,12 +296,12 @@ def undecided(instance: Instance, batch_id: int) -> int:
 
 
 def settle(instance: Instance, *arguments: str) -> None:
-    """Run a payments command and show what it says. Raises DemoError when it fails."""
-    say(f"  dynahit {' '.join(arguments)}")
+    """Run a payments command and show its closing line. Raises DemoError when it fails."""
     answer = command(instance, *arguments)
     if answer.returncode != 0:
         raise DemoError(f"`dynahit {' '.join(arguments)}` failed:\n{answer.stdout}{answer.stderr}".rstrip())
-    say("".join(f"    {line}\n" for line in answer.stdout.splitlines()).rstrip())
+    said = answer.stdout.strip().splitlines() or [""]
+    say(f"  dynahit {' '.join(arguments)}: {said[-1].strip()}")
 
 
 def summary(instance: Instance, story: Story, seconds: float) -> str:

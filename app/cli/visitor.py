@@ -22,9 +22,12 @@ class Page:
     url: str
     content: HtmlElement
 
-    def text(self, selector: str = "body") -> str:
-        """Return the words of the first element that a CSS class or tag selects, on one line; empty without one."""
-        found = self.content.xpath(_path(selector))
+    def text(self, selector: str = "") -> str:
+        """Return the words of the page, or of the first element that ``.class``, ``#id`` or a tag selects.
+
+        They come on one line; empty when there is no such element.
+        """
+        found = self.content.xpath(_path(selector)) if selector else [self.content]
         return " ".join(str(found[0].text_content()).split()) if found else ""
 
     def has(self, selector: str) -> bool:
