@@ -118,7 +118,7 @@ def settings_from_environment() -> Settings:
         raise SettingsMissing(
             "The marketplace cannot start with this environment:\n"
             + "\n".join(lines)
-            + "\n`dynahit up` writes a complete settings.env; docs/ lists every variable."
+            + "\n`dynahit up` writes a complete settings.env; docs/configuration.md lists every variable."
         ) from error
 
 

@@ -29,14 +29,15 @@ BAD = [
 
 
 @pytest.fixture
-def engine(database_url: str, clock: TestClock) -> Iterator[Marketplace]:
+def stored_engine(database_url: str, clock: TestClock) -> Iterator[Marketplace]:
     opened = Marketplace(database_url, settings=MarketplaceSettings.for_tests(), clock=clock)
     opened.create_schema()
     yield opened
     opened.close()
 
 
-def test_bad_text_in_every_field_never_fails_a_page(engine: Marketplace, settings: Settings) -> None:
+def test_bad_text_in_every_field_never_fails_a_page(stored_engine: Marketplace, settings: Settings) -> None:
+    engine = stored_engine
     app = create_app(settings, marketplace=engine)
     app.testing = True  # a failure is raised here instead of becoming a page
     requester = engine.create_requester("Lab", email="lab@example.org", password=PASSWORD)
