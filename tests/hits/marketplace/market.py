@@ -20,6 +20,7 @@ from hits.marketplace import wire
 from hits.marketplace.clock import TestClock
 from hits.marketplace.engine import Marketplace
 from hits.marketplace.settings import MarketplaceSettings
+from hits.marketplace.tables import WorkerRow
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk import MTurkClient
@@ -81,8 +82,6 @@ class Market:
         return requester_id
 
     def worker(self, **traits: Any) -> str:
-        from hits.marketplace.tables import WorkerRow
-
         code = self.engine.create_invitation("for a test")
         worker_id = self.engine.register_worker(code, f"worker{next(_numbers)}", "a good password").worker_id
         with self.engine.store.session(writes=True) as session:

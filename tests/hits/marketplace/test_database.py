@@ -1,0 +1,180 @@
+"""The store on both databases: migrations, restarts, and how SQLite is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect, text
+
+import hits.marketplace
+from hits.marketplace.database import VERSION_TABLE, engine_for, upgrade
+from hits.marketplace.engine import Marketplace, open_marketplace
+from hits.marketplace.errors import MarketplaceError
+from hits.marketplace.tables import Base
+from tests.hits.marketplace.market import HIT_PROPERTIES, Market, external_question, refused
+from tests.hits.marketplace.test_work import all_at_once
+
+MIGRATIONS = Path(hits.marketplace.__file__).parent / "migrations"
+
+
+def config_for(database_url: str) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["database_url"] = database_url
+    return config
+
+
+def test_migrations_make_the_tables_that_the_code_describes(database_url: str) -> None:
+    upgrade(database_url)
+    upgrade(database_url)
+
+    engine = engine_for(database_url)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"version_table": VERSION_TABLE, "compare_server_default": True}
+        )
+        differences = compare_metadata(context, Base.metadata)
+        partial = {
+            index["name"]
+            for table in Base.metadata.tables
+            for index in inspect(connection).get_indexes(table)
+            if any("where" in option for option in index.get("dialect_options", {}))
+        }
+    engine.dispose()
+    assert differences == []
+    assert partial == {
+        "uq_mp_assignment_hit_id_worker_id",
+        "uq_mp_hit_type_requester_id_fingerprint",
+        "uq_mp_qualification_type_requester_id_name",
+    }
+
+
+def test_migrations_have_one_head_and_go_back(database_url: str) -> None:
+    upgrade(database_url)
+
+    command.downgrade(config_for(database_url), "base")
+
+    engine = engine_for(database_url)
+    with engine.connect() as connection:
+        assert inspect(connection).get_table_names() == [VERSION_TABLE]
+    engine.dispose()
+    assert len(ScriptDirectory.from_config(config_for(database_url)).get_heads()) == 1
+
+
+def test_sqlite_is_opened_durably(tmp_path: Path) -> None:
+    engine = engine_for(f"sqlite:///{tmp_path / 'market.db'}")
+
+    with engine.connect() as connection:
+        pragmas = {
+            name: connection.execute(text(f"PRAGMA {name}")).scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+    engine.dispose()
+
+    assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 30_000}
+
+
+def test_a_restart_keeps_tokens_hits_keys_and_money(stored_market: Market) -> None:
+    hit_id = stored_market.create_hit(UniqueRequestToken="before")
+    key = stored_market.engine.create_access_key(stored_market.requester_id)
+    token = stored_market.client.list_hits()["NextToken"]
+    stored_market.engine.close()
+
+    restarted = Marketplace(stored_market.url, settings=stored_market.settings, clock=stored_market.clock)
+
+    with pytest.raises(MarketplaceError, match=f'The HIT with ID "{hit_id}" already exists'):
+        restarted.call(
+            stored_market.requester_id,
+            "CreateHIT",
+            {
+                **HIT_PROPERTIES,
+                "LifetimeInSeconds": 60,
+                "Question": external_question(),
+                "UniqueRequestToken": "before",
+            },
+        )
+    assert restarted.access_key(key.access_key_id) == (key.secret, stored_market.requester_id)
+    assert restarted.call(stored_market.requester_id, "ListHITs", {"NextToken": token})["NumResults"] == 0
+    assert restarted.balance(stored_market.requester_id).on_hold
+    restarted.close()
+
+
+def test_opening_migrates(database_url: str) -> None:
+    market = Market()
+    opened = open_marketplace(database_url, settings=market.settings, clock=market.clock)
+
+    assert opened.requesters() == []
+
+    opened.close()
+
+
+def test_fifty_requests_with_ten_tokens_make_ten_hits(stored_market: Market) -> None:
+    def create(number: int) -> Callable[[], object]:
+        def call() -> object:
+            try:
+                return stored_market.engine.call(
+                    stored_market.requester_id,
+                    "CreateHIT",
+                    {
+                        **HIT_PROPERTIES,
+                        "LifetimeInSeconds": 60,
+                        "Question": external_question(),
+                        "UniqueRequestToken": f"token-{number % 10}",
+                    },
+                )["HIT"]["HITId"]
+            except MarketplaceError as error:
+                return error.turk_code
+
+        return call
+
+    outcomes = all_at_once([create(number) for number in range(50)])
+
+    created = [outcome for outcome in outcomes if str(outcome).startswith("3")]
+    assert len(created) == 10
+    assert outcomes.count("AWS.MechanicalTurk.HitAlreadyExists") == 40
+    assert stored_market.client.list_hits(MaxResults=100)["NumResults"] == 10
+    assert stored_market.balance() == ("996.40", "3.60")
+
+
+def test_money_is_not_spent_twice_by_requests_at_once(stored_market: Market) -> None:
+    assignment_id = stored_market.submitted(stored_market.create_hit(Reward="0.00"))
+    worker_id = stored_market.worker_of(assignment_id)
+
+    def bonus() -> object:
+        try:
+            stored_market.engine.call(
+                stored_market.requester_id,
+                "SendBonus",
+                {"WorkerId": worker_id, "AssignmentId": assignment_id, "BonusAmount": "200.00", "Reason": "r"},
+            )
+        except MarketplaceError as error:
+            return error.turk_code
+        return "paid"
+
+    outcomes = all_at_once([bonus] * 8)
+
+    assert outcomes.count("paid") == 4
+    assert outcomes.count("AWS.MechanicalTurk.InsufficientFunds") == 4
+    assert stored_market.balance()[0] == "39.99"
+
+
+def test_threads_that_settle_at_once_agree(stored_market: Market) -> None:
+    hits = [stored_market.create_hit(LifetimeInSeconds=60, AutoApprovalDelayInSeconds=60) for _ in range(10)]
+    for hit_id in hits[:5]:
+        stored_market.submitted(hit_id)
+    stored_market.clock.advance(minutes=5)
+
+    counts = all_at_once([stored_market.engine.settle] * 8)
+
+    assert sum(int(str(count)) for count in counts) == 15
+    assert stored_market.balance() == ("998.20", "0.00")
+    with refused("RequestError", "InvalidAssignmentState"):
+        listed = stored_market.client.list_assignments_for_hit(HITId=hits[0])["Assignments"]
+        stored_market.client.approve_assignment(AssignmentId=listed[0]["AssignmentId"])
