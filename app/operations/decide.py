@@ -12,11 +12,16 @@ from hits.states import Verdict
 
 
 def decide_pending(session: Session, clock: Clock) -> int:
-    """Decide every pending example that has counted votes, each in its own transaction; return how many changed."""
+    """Decide the examples that have votes to be counted, each in its own transaction; return how many changed.
+
+    Those are pending ones, and decided ones with a vote that was collected later: it may be a flag, which stops the
+    bonus.
+    """
     waiting = session.scalars(
         select(Example.id)
         .join(Vote, Vote.example_id == Example.id)
-        .where(Example.verdict == Verdict.PENDING, Vote.counted_at.is_not(None))
+        .where(Vote.counted_at.is_not(None))
+        .where((Example.verdict == Verdict.PENDING) | (Vote.counted_at >= Example.decided_at))
         .group_by(Example.id)
         .having(func.count() > 0)
         .order_by(Example.id)
@@ -25,7 +30,8 @@ def decide_pending(session: Session, clock: Clock) -> int:
     decided = 0
     for example_id in waiting:
         example = session.get_one(Example, example_id, populate_existing=True, with_for_update=True)
-        outcome = validations.decide(session, example, clock.now())
-        decided += outcome.verdict is not Verdict.PENDING
+        before = (example.verdict, example.final_label)
+        validations.decide(session, example, clock.now())
+        decided += before != (example.verdict, example.final_label)
         session.commit()
     return decided

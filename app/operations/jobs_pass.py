@@ -1,4 +1,4 @@
-"""One pass of the jobs process: collect, approve, decide, open validation HITs. Each step stands alone."""
+"""One pass of the jobs process: collect, approve, decide, promise bonuses, open validation HITs, step by step."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from hits.clock import Clock
 from hits.errors import HitsError
 from hits.mturk.client import MTurk
 from hits.mturk.errors import MTurkUnavailable, RequirementsMismatch
+from payments import payouts
 from payments.errors import PaymentsError
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ class PassReport:
     closed: int = 0
     approved: int = 0
     decided: int = 0
+    promised: int = 0
     opened: int = 0
     findings: list[str] = field(default_factory=list)
     unavailable: bool = False
@@ -45,7 +47,18 @@ class PassReport:
     @property
     def changed(self) -> bool:
         """Whether anything was done."""
-        return any((self.submitted, self.examples, self.votes, self.closed, self.approved, self.decided, self.opened))
+        return any(
+            (
+                self.submitted,
+                self.examples,
+                self.votes,
+                self.closed,
+                self.approved,
+                self.decided,
+                self.promised,
+                self.opened,
+            )
+        )
 
     def __str__(self) -> str:
         counts = {
@@ -55,6 +68,7 @@ class PassReport:
             "to review by you": self.to_review,
             "approved": self.approved,
             "decided": self.decided,
+            "bonuses owed": self.promised,
             "validation HITs opened": self.opened,
             "HITs closed": self.closed,
         }
@@ -81,12 +95,17 @@ def jobs_pass(
     def deciding() -> None:
         report.decided = decide_pending(session, clock)
 
+    def promising() -> None:
+        report.promised = len(payouts.plan_bonuses(session, clock.now()))
+        session.commit()
+
     def opening() -> None:
         report.opened = open_validation_hits(session, mturk, settings, clock)
 
     _step(session, report, "collecting", collecting)
     _step(session, report, "approving", approving)
     _step(session, report, "deciding", deciding)
+    _step(session, report, "promising bonuses", promising)
     if open_validation:
         _step(session, report, "opening validation HITs", opening)
     return report
