@@ -1,0 +1,107 @@
+"""The application as a whole: guards, start, health."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from flask import Blueprint, Flask
+from flask.testing import FlaskClient
+from pydantic import SecretStr
+
+from app.factory import audiences, create_app, default_engine
+from app.settings import Settings
+from hits.clock import FixedClock
+from hits.errors import InvalidInput
+from tests.app.conftest import RuleEngine
+
+
+def test_every_endpoint_has_a_guard(app: Flask) -> None:
+    guarded = {audience.blueprint.name for audience in audiences()}
+
+    unguarded = [
+        rule.endpoint
+        for rule in app.url_map.iter_rules()
+        if rule.endpoint != "static" and rule.endpoint.rpartition(".")[0] not in guarded
+    ]
+
+    assert unguarded == []
+
+
+def test_an_endpoint_without_a_guard_is_never_answered(
+    settings: Settings, session_factory: object, engine: RuleEngine
+) -> None:
+    app = create_app(settings, engine=engine)
+    stray = Blueprint("stray", __name__)
+    stray.add_url_rule("/stray", "page", lambda: "open to everybody")
+    app.register_blueprint(stray)
+
+    response = app.test_client().get("/stray")
+
+    assert response.status_code == 404
+    assert "open to everybody" not in response.text
+
+
+@pytest.mark.parametrize("path", ["/rounds", "/rounds/sentiment/1"])
+def test_a_staff_page_leads_strangers_to_the_sign_in(client: FlaskClient, path: str) -> None:
+    response = client.get(path)
+
+    assert response.status_code == 302
+    assert response.location.startswith("/staff/sign-in?next=")
+
+
+def test_importing_and_building_the_service_leaves_torch_alone() -> None:
+    code = (
+        "import sys\n"
+        "from app.factory import create_app\n"
+        "from app.settings import Settings\n"
+        "create_app(Settings(database_url='sqlite://', secret_key='s', pseudonym_key='p',"
+        " aws_access_key_id='a', aws_secret_access_key='b'))\n"
+        "assert 'torch' not in sys.modules and 'transformers' not in sys.modules, 'imported'\n"
+    )
+
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_service_is_healthy_and_ready(client: FlaskClient) -> None:
+    assert client.get("/healthz").json == {"status": "ok"}
+    assert client.get("/readyz").json == {"database": "ok", "model": "ready"}
+
+
+def test_without_a_database_the_service_is_alive_and_not_ready(engine: RuleEngine, clock: FixedClock) -> None:
+    settings = Settings(
+        database_url="sqlite:////nowhere/at/all.db",
+        secret_key=SecretStr("s"),
+        pseudonym_key=SecretStr("p"),
+        aws_access_key_id=SecretStr("a"),
+        aws_secret_access_key=SecretStr("b"),
+    )
+    client = create_app(settings, engine=engine, clock=clock).test_client()
+
+    assert client.get("/healthz").status_code == 200
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json == {"database": "unreachable", "model": "ready"}
+
+
+def test_the_model_loads_at_the_first_request_not_before(settings: Settings, session_factory: object) -> None:
+    class Loading(RuleEngine):
+        started = 0
+
+        def start(self) -> None:
+            self.started += 1
+
+    engine = Loading()
+    app = create_app(settings, engine=engine)
+    assert engine.started == 0
+
+    app.test_client().get("/healthz")
+    assert engine.started == 1
+
+
+def test_a_model_that_can_not_be_served_stops_the_start(settings: Settings) -> None:
+    with pytest.raises(InvalidInput, match="hub:somebody/something"):
+        default_engine(settings.model_copy(update={"model": "hub:somebody/something@main"}))
