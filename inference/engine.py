@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -117,7 +117,10 @@ class InProcessEngine:
     def state(self) -> EngineState:
         """Return whether the models answer, and why not."""
         with self._lock:
-            return self._state
+            state = self._state
+        if state.name == "ready" and self._predict_lanes.hangs():
+            return replace(state, name="failed", message="The model hangs on every text. Restart the service.")
+        return state
 
     def counts(self) -> dict[str, LaneCounts]:
         """Return what the lanes did so far, by lane name."""

@@ -18,7 +18,7 @@ R = TypeVar("R")
 HUNG_AFTER = 0.9
 """A lane counts as hung once it has worked on one batch for this part of the deadline."""
 MAX_ABANDONED = 8
-"""A hung lane can't be ended from outside, so it keeps its memory; past this many the pool stops instead."""
+"""A hung lane can't be ended from outside, so it keeps its memory; past this many the pool waits for one to return."""
 
 
 @dataclass(eq=False)
@@ -33,7 +33,6 @@ class _Request(Generic[T, R]):
 @dataclass(eq=False)
 class _Lane:
     busy_since: float | None = None
-    abandoned: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,8 @@ class Lanes(Generic[T, R]):
             self._replace_hung()
             if self._stopped:
                 raise ModelNotLoaded(f"The model's {self.name} lanes don't run. No try was used.")
+            if not self._lanes:
+                raise ModelNotLoaded(f"The model hangs ({len(self._stuck)} {self.name} lanes). No try was used.")
             if len(self._waiting) >= self._queue_limit:
                 self._counts["refused"] += 1
                 raise ModelQueueFull(self._queue_limit)
@@ -133,8 +134,13 @@ class Lanes(Generic[T, R]):
         with self._changed:
             return LaneCounts(waiting=len(self._waiting), stuck=len(self._stuck), **self._counts)
 
+    def hangs(self) -> bool:
+        """Tell whether every lane hangs and no more are started; it ends when one of them comes back."""
+        with self._changed:
+            return not self._stopped and not self._lanes
+
     def _fill_up(self) -> None:
-        while len(self._lanes) < self._wanted:
+        while len(self._lanes) < self._wanted and len(self._stuck) <= MAX_ABANDONED:
             lane = _Lane()
             self._lanes.add(lane)
             name = f"model-{self.name}-{len(self._lanes)}"
@@ -145,13 +151,10 @@ class Lanes(Generic[T, R]):
         for lane in list(self._lanes):
             if lane.busy_since is None or now - lane.busy_since < HUNG_AFTER * self.seconds:
                 continue
-            lane.abandoned = True
             self._lanes.discard(lane)
             self._stuck.add(lane)
             self._counts["abandoned"] += 1
-        if len(self._stuck) > MAX_ABANDONED:
-            self._stopped = True
-        elif not self._stopped:
+        if not self._stopped:
             self._fill_up()
 
     def _work(self, lane: _Lane) -> None:
@@ -161,6 +164,8 @@ class Lanes(Generic[T, R]):
                     self._changed.wait()
                 if lane not in self._lanes:
                     self._stuck.discard(lane)
+                    if not self._stopped:
+                        self._fill_up()
                     return
                 batch = [self._waiting.popleft() for _ in range(min(self._batch_limit, len(self._waiting)))]
                 lane.busy_since = time.monotonic()

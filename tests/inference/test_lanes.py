@@ -213,7 +213,7 @@ def test_a_caller_who_gave_up_is_not_computed_any_more(make: Make) -> None:
     assert seen == [1, 3]
 
 
-def test_a_model_that_always_hangs_stops_the_pool_instead_of_eating_threads(make: Make) -> None:
+def test_a_model_that_always_hangs_eats_no_more_threads_until_it_comes_back(make: Make) -> None:
     release = threading.Event()
 
     def run(items: Sequence[int]) -> Sequence[int]:
@@ -225,10 +225,14 @@ def test_a_model_that_always_hangs_stops_the_pool_instead_of_eating_threads(make
         with pytest.raises(ModelTimeout):
             pool.ask(1)
 
-    with pytest.raises(ModelNotLoaded, match="don't run"):
+    assert pool.hangs()
+    with pytest.raises(ModelNotLoaded, match="hangs"):
         pool.ask(1)
     assert pool.counts().stuck == MAX_ABANDONED + 1
     release.set()
+    until(lambda: pool.counts().stuck == 0)
+    assert not pool.hangs()
+    assert pool.ask(2, seconds=2) == 2
 
 
 def test_stopping_answers_those_who_wait(make: Make) -> None:
