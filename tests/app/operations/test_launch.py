@@ -104,8 +104,9 @@ def test_another_name_is_another_batch(session: Session, market: Market, setting
     assert len(market.hits()) == 6
 
 
-@pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
-@pytest.mark.parametrize("hours", [0, 25])
+@pytest.mark.parametrize(
+    ("moment", "hours"), [("before_commit", 0), ("after_commit", 0), ("before_commit", 25), ("after_commit", 25)]
+)
 def test_a_kill_at_any_commit_leaves_exactly_the_hits_asked_for(
     session_factory: Sessions, settings: Settings, clock: FixedClock, moment: str, hours: int
 ) -> None:
