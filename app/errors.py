@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flask import Flask, jsonify, render_template, request
 from flask.typing import ResponseReturnValue
@@ -17,7 +17,7 @@ from app.headers import is_hit_page
 from app.tokens import TokenExpired, TokenInvalid
 from hits import errors as hits_errors
 from hits.predictions import ModelUnavailable
-from payments.errors import PaymentsError
+from payments.errors import InvalidMonth, PaymentsError
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +79,7 @@ _DOMAIN: dict[type[Exception], tuple[int, str, str, str]] = {
         "You can accept another HIT from your list.",
     ),
     PaymentsError: (409, "This was not done", "", GO_BACK),
+    InvalidMonth: (422, "This is not a month", "", GO_BACK),
     AccessDenied: (403, "Not for your account", "", "Ask the person who runs this service for the role."),
 }
 _HTTP: dict[int, tuple[str, str, str]] = {
@@ -143,6 +144,9 @@ def answer(trouble: Trouble) -> ResponseReturnValue:
         fields = {"title": trouble.title, "what": trouble.what, "pay": trouble.pay, "next": trouble.next}
         return jsonify(error=fields), trouble.status
     framed = is_hit_page(request.path)
+    if not framed:
+        # Staff have no HIT to open again, and no pay that hangs on it.
+        trouble = replace(trouble, pay="", next=GO_BACK if trouble.next == OPEN_AGAIN else trouble.next)
     return render_template("errors/trouble.html", trouble=trouble, framed=framed), trouble.status
 
 

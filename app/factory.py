@@ -44,6 +44,7 @@ class Audience:
 
 def audiences() -> tuple[Audience, ...]:
     """Return every blueprint with its guard. An endpoint of any other blueprint is never answered."""
+    from app.finance import bp as finance
     from app.requester.views import bp as requester
     from app.site.views import bp as site
     from app.staff.access import open_to_all, role_guard
@@ -56,6 +57,7 @@ def audiences() -> tuple[Audience, ...]:
         Audience(worker, hit_page_guard, by_token=True),
         Audience(validator, hit_page_guard, by_token=True),
         Audience(requester, role_guard("requester")),
+        Audience(finance, role_guard("finance")),
         Audience(staff, open_to_all),
         Audience(site, open_to_all),
     )
