@@ -20,6 +20,8 @@ __all__ = [
     "WorkedExample",
     "digest_of",
     "find_tasks",
+    "register",
+    "register_package",
     "task",
 ]
 
@@ -53,6 +55,13 @@ def register(spec: TaskSpec) -> None:
     if spec.code in _registry:
         raise ValueError(f"The task code {spec.code!r} is taken; give the new task another one.")
     _registry[spec.code] = spec
+
+
+def register_package(package: str) -> None:
+    """Add every task of another package, named as it is imported. Raises what find_tasks and register raise."""
+    found = find_tasks(package, importlib.import_module(package).__path__)
+    for spec in found.values():
+        register(spec)
 
 
 def task(code: str) -> TaskSpec:
