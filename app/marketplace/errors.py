@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from flask import Flask, render_template, request
+from flask import Flask, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import CSRFError
 from werkzeug.exceptions import HTTPException
 
+from app.marketplace import sessions
 from hits.marketplace import errors as refusals
 
 STATUS: dict[type[refusals.SiteError], int] = {
-    refusals.WorkerUnknown: 401,
     refusals.NotQualified: 403,
     refusals.HitUnknown: 404,
     refusals.AssignmentUnknown: 404,
@@ -24,7 +24,6 @@ STATUS: dict[type[refusals.SiteError], int] = {
     refusals.AnswerTooLarge: 413,
 }
 TITLES: dict[int, str] = {
-    401: "Sign in again",
     403: "You do not qualify",
     404: "Not found",
     405: "This address does not work that way",
@@ -61,6 +60,13 @@ def init_errors(app: Flask) -> None:
     @app.errorhandler(refusals.SiteError)
     def refused(refusal: refusals.SiteError) -> ResponseReturnValue:
         return page(status_of(refusal), refusal.message)
+
+    @app.errorhandler(refusals.WorkerUnknown)
+    def gone(refusal: refusals.WorkerUnknown) -> ResponseReturnValue:
+        # The cookie outlived the account, and would lead every page here again.
+        sessions.sign_out()
+        flash(refusal.message, "warning")
+        return redirect(url_for("worker.sign_in"), 303)
 
     @app.errorhandler(CSRFError)
     def forged(error: CSRFError) -> ResponseReturnValue:

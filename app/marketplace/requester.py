@@ -12,7 +12,7 @@ from flask.wrappers import Response
 
 from app.marketplace import sessions
 from app.marketplace.extensions import limiter, marketplace, sign_in_limit
-from hits.marketplace.errors import NotSignedIn
+from hits.marketplace.errors import NotSignedIn, OperatorError
 
 requester = Blueprint("requester", __name__, url_prefix=sessions.CONSOLE_PATH)
 MOST_HITS = 500
@@ -53,6 +53,21 @@ def sign_out() -> ResponseReturnValue:
     sessions.sign_out()
     flash("You are signed out.", "success")
     return redirect(url_for("requester.sign_in"), 303)
+
+
+@requester.before_request
+def check_account() -> ResponseReturnValue | None:
+    """End a session that outlived its account."""
+    requester_id = sessions.requester_id()
+    if requester_id is None:
+        return None
+    try:
+        marketplace().requester(requester_id)
+    except OperatorError:
+        sessions.sign_out()
+        flash("This account does not exist (any more). Sign in again.", "warning")
+        return redirect(url_for("requester.sign_in"), 303)
+    return None
 
 
 @requester.get("/")

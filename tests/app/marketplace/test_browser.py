@@ -234,6 +234,66 @@ def test_without_script_the_walk_works_too(site: Site, browser: Any) -> None:
     context.close()
 
 
+def test_long_words_and_right_to_left_text_fit(site: Site, page: Any) -> None:
+    site.create_hit(
+        MaxAssignments=1,
+        Title="Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft",
+        Description="اكتب جملة قصيرة تخدع النموذج. "
+        + "Rindfleischetikettierungsüberwachungsaufgabenübertragungsgesetz" * 3,
+    )
+    join(site, page)
+    check(page, "long-hits")
+    page.get_by_role("link", name="Preview:").click()
+    check(page, "long-preview")
+    page.get_by_role("button", name="Accept this HIT").click()
+    page.frame_locator("#hit-frame").get_by_label("Sentence").wait_for()
+    check(page, "long-work")
+
+
+def test_the_countdown_says_when_time_gets_short_and_is_over(site: Site, page: Any) -> None:
+    site.create_hit(MaxAssignments=1)
+    join(site, page)
+    page.clock.install()
+    page.get_by_role("button", name="Accept").click()
+    page.locator("[data-countdown]").wait_for()
+
+    page.clock.fast_forward("54:30")
+    assert page.locator("[data-countdown-said]").text_content() == ""
+    page.clock.fast_forward("00:40")
+    assert page.locator("[data-countdown-said]").text_content() == "5 minutes left."
+    page.clock.fast_forward("04:00")
+    assert page.locator("[data-countdown-said]").text_content() == "1 minute left."
+    assert page.locator("#time-over").text_content() == ""
+    page.clock.fast_forward("01:00")
+
+    assert page.locator("[data-countdown-value]").text_content() == "0:00"
+    assert "can no longer be submitted" in page.locator("#time-over").text_content()
+    check(page, "time-over")
+
+
+def test_the_keyboard_alone_leads_from_sign_in_into_the_frame(site: Site, page: Any) -> None:
+    site.create_hit(MaxAssignments=1)
+    join(site, page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to main content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.getAttribute('aria-label') || ''").startswith("Accept:"):
+            break
+    page.keyboard.press("Enter")
+    page.frame_locator("#hit-frame").get_by_label("Sentence").wait_for()
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "hit-frame":
+            break
+    page.keyboard.type("By hand")
+    page.keyboard.press("Enter")
+
+    page.get_by_role("heading", name="Your work is submitted").wait_for()
+
+
 def test_a_double_click_on_submit_ends_at_the_receipt(site: Site, page: Any) -> None:
     hit = site.create_hit(MaxAssignments=1)
     join(site, page)

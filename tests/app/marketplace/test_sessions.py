@@ -94,3 +94,24 @@ def test_sign_in_leads_back_to_the_page_that_was_asked_for(visitor: Visitor, wor
     response = visitor.post(response.location, {"user_name": "ada", "password": PASSWORD}, follow=False)
 
     assert response.location == "/dashboard"
+
+
+def test_a_session_that_outlived_its_account_leads_to_sign_in(
+    settings: Settings, worker: Visitor, visitor: Visitor, account: Account
+) -> None:
+    visitor.get("/requester/sign-in")
+    visitor.post("/requester/sign-in", {"email": "lab@example.org", "password": PASSWORD})
+    empty = create_app(settings)
+    for signed_in, page, sign_in in [(worker, "/hits", "/sign-in"), (visitor, "/requester/", "/requester/sign-in")]:
+        stranger = Visitor(empty.test_client())
+        for name, path in [("marketplace_session", "/"), ("marketplace_requester", "/requester")]:
+            cookie = signed_in.client.get_cookie(name, path=path)
+            if cookie is not None:
+                stranger.client.set_cookie(name, cookie.value, path=path)
+
+        response = stranger.get(page)
+
+        assert response.request.path == sign_in
+        assert "does not exist (any more)" in stranger.text()
+        assert stranger.client.get(page).status_code == 303
+    empty.extensions["marketplace"].close()
