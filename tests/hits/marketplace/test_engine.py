@@ -8,9 +8,17 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from sqlalchemy import select
 
 from hits.marketplace.errors import MarketplaceError, SiteError
@@ -95,6 +103,18 @@ class Interleavings(RuleBasedStateMachine):
     def accept(self, data: st.DataObject, worker: int) -> None:
         hit_id = data.draw(st.sampled_from(self.hits()))
         self.site(lambda: self.engine.accept(self.workers[worker], hit_id))
+
+    @precondition(lambda self: self.hits())
+    @rule(data=st.data(), rejected=st.booleans())
+    def work_and_review(self, data: st.DataObject, rejected: bool) -> None:
+        hit_id = data.draw(st.sampled_from(self.hits()))
+        for worker_id in self.workers:
+            self.site(lambda worker_id=worker_id: self.engine.accept(worker_id, hit_id))  # type: ignore[misc]
+        for assignment_id, _worker in self.assignments("Accepted"):
+            self.site(lambda a=assignment_id: self.engine.external_submit(a, {"a": ["1"]}))  # type: ignore[misc]
+        for assignment_id, _worker in self.assignments("Submitted")[:1]:
+            operation = "RejectAssignment" if rejected else "ApproveAssignment"
+            assert self.call(operation, AssignmentId=assignment_id, RequesterFeedback="Seen.") is None
 
     @precondition(lambda self: self.assignments("Accepted"))
     @rule(data=st.data())
@@ -235,10 +255,16 @@ class Interleavings(RuleBasedStateMachine):
         self.states = now
 
 
+CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 TestInterleavings = Interleavings.TestCase
 TestInterleavings.settings = settings(
-    max_examples=12,
-    stateful_step_count=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    max_examples=10, stateful_step_count=20, deadline=None, suppress_health_check=CHECKS
 )
+
+
+@pytest.mark.slow
+def test_many_more_interleavings() -> None:
+    run_state_machine_as_test(
+        Interleavings,
+        settings=settings(max_examples=300, stateful_step_count=50, deadline=None, suppress_health_check=CHECKS),
+    )
