@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "jobs": ("app.cli.jobs:group", "Collect, approve, decide, open validation HITs."),
     "qualification": ("app.cli.qualification:group", "Say who may validate."),
     "payments": ("app.cli.payments:group", "Pay bonuses and report."),
+    "staff": ("app.cli.staff:group", "Accounts for requesters and finance."),
     "export": ("app.cli.export:export", "Write a round's data as JSON lines."),
     "serve": ("app.cli.serve:serve", "Run the dynahit service."),
     "marketplace": ("app.cli.marketplace:marketplace", "Run and operate the marketplace."),

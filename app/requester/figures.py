@@ -81,7 +81,7 @@ def figures(session: Session, round_: Round) -> Figures:
         select(Example.verdict, Example.fooled, func.count())
         .where(Example.round_id == round_.id)
         .group_by(Example.verdict, Example.fooled)
-    ).tuples()
+    )
     verdicts: dict[Verdict, int] = Counter()
     collected = fooled = 0
     for verdict, was_fooled, count in rows:
@@ -112,27 +112,17 @@ def _spent(session: Session, round_: Round) -> Decimal:
 
 
 def _kind(session: Session, round_: Round, kind: HitKind) -> Kind:
-    hits = dict(
-        session.execute(
-            select(Hit.state, func.count())
-            .join(Hit.batch)
-            .where(HitBatch.round_id == round_.id, HitBatch.kind == kind)
-            .group_by(Hit.state)
-        )
-        .tuples()
-        .all()
+    of_kind = (HitBatch.round_id == round_.id, HitBatch.kind == kind)
+    hit_counts = session.execute(select(Hit.state, func.count()).join(Hit.batch).where(*of_kind).group_by(Hit.state))
+    hits = {state: count for state, count in hit_counts}  # noqa: C416 - dict() of rows has no types
+    work_counts = session.execute(
+        select(Assignment.state, func.count())
+        .join(Assignment.hit)
+        .join(Hit.batch)
+        .where(*of_kind)
+        .group_by(Assignment.state)
     )
-    work = dict(
-        session.execute(
-            select(Assignment.state, func.count())
-            .join(Assignment.hit)
-            .join(Hit.batch)
-            .where(HitBatch.round_id == round_.id, HitBatch.kind == kind)
-            .group_by(Assignment.state)
-        )
-        .tuples()
-        .all()
-    )
+    work = {state: count for state, count in work_counts}  # noqa: C416 - dict() of rows has no types
     return Kind(
         name="writing" if kind is HitKind.CREATION else "judging",
         planned=hits.get(HitState.PLANNED, 0) + hits.get(HitState.CREATING, 0),

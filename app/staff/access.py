@@ -13,7 +13,6 @@ from app.errors import AccessDenied, asked_by_script
 from app.extensions import db, login_manager
 from app.models import AuditEntry, StaffUser
 from app.services import services
-from hits.errors import InvalidInput
 
 
 @login_manager.user_loader  # type: ignore[untyped-decorator]  # Flask-Login has no types
@@ -56,11 +55,3 @@ def audit(action: str, subject: str, **detail: object) -> None:
             at=services().clock.now(), staff_name=current_user.name, action=action, subject=subject, detail=detail
         )
     )
-
-
-def checked_roles(roles: tuple[str, ...], known: tuple[str, ...]) -> list[str]:
-    """Return the roles, each once. Raises InvalidInput for an unknown one or none at all."""
-    unknown = sorted(set(roles) - set(known))
-    if unknown or not roles:
-        raise InvalidInput(f"Roles are {', '.join(known)}; not {', '.join(unknown) or 'none'}.")
-    return sorted(set(roles))

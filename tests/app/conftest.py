@@ -21,12 +21,13 @@ from app.settings import Settings
 from hits.clock import FixedClock
 from hits.models import Assignment, Example, Hit
 from hits.predictions import Attribution, Prediction, WordAttribution
-from hits.states import AssignmentState
+from hits.states import AssignmentState, HitKind
 from tests.factories import (
     NOON,
     PSEUDONYM_KEY,
     make_assignment,
     make_attempt,
+    make_batch,
     make_example,
     make_hit,
     make_validation_hit,
@@ -184,7 +185,13 @@ def judging(session_factory: sessionmaker[Session]) -> Judging:
             )
             attempt = make_attempt(session, assignment=assignment)
             examples.append(make_example(session, attempt=attempt))
-        validation = make_validation_hit(session, examples=examples)
+        batch = make_batch(
+            session,
+            round=examples[0].round,
+            kind=HitKind.VALIDATION,
+            title="Say what the writer of a short statement feels",
+        )
+        validation = make_validation_hit(session, examples=examples, batch=batch)
         session.commit()
         found = Judging(validation, tuple(one.attempt.public_id for one in examples), tuple(one.id for one in examples))
         session.expunge_all()

@@ -1,0 +1,249 @@
+"""The validation HIT as its reader meets it, and what a forger can't do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from flask.testing import FlaskClient
+from sqlalchemy.orm import Session, sessionmaker
+from werkzeug.test import TestResponse
+
+from hits.clock import FixedClock
+from hits.models import Assignment, Example, Vote
+from hits.states import AssignmentState
+from tests.app.conftest import Judging, frame_query, token_in
+from tests.factories import make_validation_hit
+
+Rows = Callable[[type[Any]], list[Any]]
+
+
+def open_judging(client: FlaskClient, judging: Judging, **other: str) -> TestResponse:
+    query = frame_query(judging.hit, **{"worker": "AJUDGE", **other})
+    return client.get(f"/validate/{judging.hit.reference}", query_string=query)
+
+
+def vote(client: FlaskClient, token: str, statement: str, *, script: bool = False, **fields: str) -> TestResponse:
+    headers = {"X-Requested-With": "fetch"} if script else {}
+    return client.post("/validate/votes", data={"token": token, "statement": statement, **fields}, headers=headers)
+
+
+def soup(response: TestResponse) -> BeautifulSoup:
+    return BeautifulSoup(response.text, "lxml")
+
+
+@pytest.fixture
+def token(client: FlaskClient, judging: Judging) -> str:
+    return token_in(open_judging(client, judging))
+
+
+def test_a_reader_judges_flags_looks_over_changes_and_hands_in(
+    client: FlaskClient, judging: Judging, rows: Rows
+) -> None:
+    page = open_judging(client, judging)
+    token = token_in(page)
+    one, two, three = judging.public_ids
+    second = vote(client, token, one, label="negative")
+    third = vote(client, token, two, flag_reason="Makes no sense.")
+    summary = vote(client, token, three, label="neutral")
+    again = client.post("/validate/statements", data={"token": token, "statement": one})
+    back = vote(client, token, one, label="positive")
+    done = client.post("/validate/submit", data={"token": token})
+
+    assert "1 of 3" in page.text
+    assert "2 of 3" in second.text
+    assert "3 of 3" in third.text
+    assert "You have judged all 3" in summary.text
+    assert "flagged: Makes no sense." in summary.text
+    assert soup(again).find("input", {"value": "negative"}).has_attr("checked")
+    assert "You have judged all 3" in back.text
+    assert "externalSubmit" in done.text
+    assert [(one.label, one.flag_reason, one.counted_at) for one in rows(Vote)] == [
+        ("positive", None, None),
+        (None, "Makes no sense.", None),
+        ("neutral", None, None),
+    ]
+    assert [one.state for one in rows(Assignment)][-1] is AssignmentState.SAVED
+
+
+def test_a_preview_stores_nothing_and_shows_no_statement(client: FlaskClient, judging: Judging, rows: Rows) -> None:
+    before = len(rows(Assignment))
+
+    response = client.get(f"/validate/{judging.hit.reference}")
+
+    assert response.status_code == 200
+    assert "Read 3 short statements" in response.text
+    assert "The soup came cold" not in response.text
+    assert "dynahit validator" in response.text
+    assert len(rows(Assignment)) == before
+
+
+def test_the_page_tells_nothing_of_writer_model_verdict_or_goal(
+    client: FlaskClient, judging: Judging, session_factory: sessionmaker[Session]
+) -> None:
+    page = open_judging(client, judging).text
+
+    with session_factory() as session:
+        for example in session.query(Example):
+            assert example.writer.pseudonym not in page
+            assert example.writer.mturk_worker_id not in page
+            assert example.context.fields["prompt"] not in page
+    for word in ("fooled", "verdict", "goal", "0.8", "80%", "model"):
+        assert word not in page.lower().replace("dynahit", "")
+    assert not soup(open_judging(client, judging)).find("input", {"type": "radio", "checked": True})
+
+
+def test_a_writer_is_not_shown_the_own_statement(client: FlaskClient, judging: Judging) -> None:
+    assert "1 of 2" in open_judging(client, judging, worker="AOWNER").text
+
+
+def test_a_forged_vote_for_the_own_statement_is_refused(client: FlaskClient, judging: Judging, rows: Rows) -> None:
+    token = token_in(open_judging(client, judging, worker="AOWNER"))
+
+    response = vote(client, token, judging.public_ids[2], label="negative")
+
+    assert response.status_code == 403
+    assert "This statement is your own" in response.text
+    assert rows(Vote) == []
+
+
+def test_a_statement_of_another_hit_is_refused(client: FlaskClient, token: str, rows: Rows) -> None:
+    response = vote(client, token, "attempt-0", label="negative")
+
+    assert response.status_code == 409
+    assert "not part of this HIT" in response.text
+    assert rows(Vote) == []
+
+
+def test_nobody_judges_the_same_statement_twice_in_another_hit(
+    client: FlaskClient, judging: Judging, token: str, rows: Rows, session_factory: sessionmaker[Session]
+) -> None:
+    for public_id in judging.public_ids:
+        vote(client, token, public_id, label="negative")
+    client.post("/validate/submit", data={"token": token})
+    with session_factory() as session:
+        examples = [session.get_one(Example, example_id) for example_id in judging.example_ids]
+        another = make_validation_hit(session, examples=examples)
+        session.commit()
+        again = Judging(another, judging.public_ids, judging.example_ids)
+        page = client.get(
+            f"/validate/{another.reference}",
+            query_string=frame_query(another, worker="AJUDGE", assignment="ASSIGNMENTTWO"),
+        )
+        other = token_in(open_judging(client, again, worker="AFRESH", assignment="ASSIGNMENTTHREE"))
+
+    assert "There is nothing here for you to judge" in page.text
+    assert "Return" in page.text
+    assert vote(client, other, judging.public_ids[0], label="positive").status_code == 200
+    with session_factory() as session:
+        # The same person, now with a token of the second HIT.
+        judge = session.query(Assignment).filter_by(mturk_assignment_id="ASSIGNMENTTWO").one()
+        from app.tokens import Claim
+
+        claim = Claim("ASSIGNMENTTWO", judge.worker.mturk_worker_id, judge.hit.reference)
+        deadline = judge.deadline_at
+    assert deadline is not None
+    forged = client.application.extensions["dynahit"].tokens.issue(claim, valid_until=deadline)
+    response = vote(client, forged, judging.public_ids[0], label="positive")
+    assert response.status_code == 409
+    assert "already judged" in response.text
+    assert [one.label for one in rows(Vote)] == ["negative", "negative", "negative", "positive"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({}, "label"),
+        ({"label": "negative", "flag_reason": "both"}, "label"),
+        ({"flag_reason": ""}, "flag_reason"),
+        ({"flag_reason": " \n"}, "flag_reason"),
+        ({"flag_reason": "a\0b"}, "flag_reason"),
+        ({"flag_reason": "x" * 501}, "flag_reason"),
+    ],
+)
+def test_what_is_no_judgement_is_told_at_its_field(
+    client: FlaskClient, judging: Judging, token: str, rows: Rows, fields: dict[str, str], where: str
+) -> None:
+    page = vote(client, token, judging.public_ids[0], **fields)
+    by_script = vote(client, token, judging.public_ids[0], script=True, **fields)
+
+    assert page.status_code == by_script.status_code == 422
+    assert "1 of 3" in page.text
+    assert soup(page).find(class_="field-error") is not None
+    assert by_script.json["field"] == where
+    assert rows(Vote) == []
+
+
+def test_an_unknown_label_is_refused(client: FlaskClient, judging: Judging, token: str, rows: Rows) -> None:
+    response = vote(client, token, judging.public_ids[0], label="<script>")
+
+    assert response.status_code == 422
+    assert "<script>&" not in response.text
+    assert rows(Vote) == []
+
+
+def test_submitting_before_the_end_is_refused(client: FlaskClient, judging: Judging, token: str, rows: Rows) -> None:
+    vote(client, token, judging.public_ids[0], label="negative")
+
+    response = client.post("/validate/submit", data={"token": token})
+
+    assert response.status_code == 409
+    assert "2 of 3 statements still wait" in response.text
+    assert "2 of 3</strong>" in response.text
+
+
+def test_after_submitting_no_vote_changes(client: FlaskClient, judging: Judging, token: str, rows: Rows) -> None:
+    for public_id in judging.public_ids:
+        vote(client, token, public_id, label="negative")
+    client.post("/validate/submit", data={"token": token})
+
+    response = vote(client, token, judging.public_ids[0], label="positive")
+    reload = open_judging(client, judging)
+
+    assert response.status_code == 409
+    assert [one.label for one in rows(Vote)] == ["negative"] * 3
+    assert "Your work is saved" in reload.text
+
+
+def test_the_time_over_means_no_vote(
+    client: FlaskClient, judging: Judging, token: str, rows: Rows, clock: FixedClock
+) -> None:
+    clock.advance(timedelta(minutes=30))
+
+    assert vote(client, token, judging.public_ids[0], label="negative").status_code == 409
+    assert rows(Vote) == []
+
+
+def test_a_script_gets_the_next_statement_only(client: FlaskClient, judging: Judging, token: str) -> None:
+    response = vote(client, token, judging.public_ids[0], script=True, label="negative")
+
+    assert response.headers["X-Fragment"] == "1"
+    assert "<html" not in response.text
+    assert "2 of 3" in response.text
+
+
+def test_choices_show_their_digits(client: FlaskClient, judging: Judging) -> None:
+    radios = soup(open_judging(client, judging)).find_all("input", {"type": "radio"})
+
+    assert [(one["value"], one["data-digit"]) for one in radios] == [
+        ("negative", "1"),
+        ("positive", "2"),
+        ("neutral", "3"),
+    ]
+
+
+def test_no_page_sets_a_cookie(client: FlaskClient, judging: Judging, token: str) -> None:
+    answers = [
+        open_judging(client, judging),
+        vote(client, token, judging.public_ids[0], label="negative"),
+        client.get(f"/validate/{judging.hit.reference}"),
+    ]
+
+    assert [answer.headers.get("Set-Cookie") for answer in answers] == [None] * 3
+
+
+def test_a_creation_hit_is_no_validation_hit(client: FlaskClient, hit: Any) -> None:
+    assert client.get(f"/validate/{hit.reference}").status_code == 404
