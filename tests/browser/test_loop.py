@@ -219,7 +219,7 @@ def settle_and_read(running: Running, page: Any, written: tuple[str, str], folde
 
     report = folder / "report.csv"
     running.dynahit("payments", "report", "--csv", str(report))
-    rows = list(csv.reader(report.open(encoding="utf-8")))
+    rows = list(csv.reader(report.read_text(encoding="utf-8").splitlines()))
     assert len(rows) > 1
     exported = folder / "round-1.jsonl"
     running.dynahit("export", "sentiment", "--round", "1", "--out", str(exported))
