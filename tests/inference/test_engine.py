@@ -271,20 +271,6 @@ def test_importing_and_building_an_engine_imports_no_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_threads_are_set_before_torch_is_imported() -> None:
-    program = (
-        "import os\n"
-        "os.environ.pop('OMP_NUM_THREADS', None); os.environ.pop('OMP_WAIT_POLICY', None)\n"
-        "from inference.runtime import single_threaded_torch\n"
-        "torch = single_threaded_torch()\n"
-        "print(os.environ['OMP_NUM_THREADS'], os.environ['OMP_WAIT_POLICY'], torch.get_num_threads())\n"
-    )
-
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-
-    assert done.stdout.split() == ["1", "PASSIVE", "1"], done.stderr
-
-
 def test_an_embedded_source_takes_labels_and_field_from_the_task() -> None:
     source = embedded_source(task("sentiment"))
 

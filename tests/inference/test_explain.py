@@ -120,6 +120,16 @@ def test_a_hard_path_is_walked_again_with_more_steps() -> None:
     assert not all(attribution.converged for attribution in attributions)
 
 
+def test_without_time_for_more_steps_the_first_result_stands_and_says_that_it_did_not_converge() -> None:
+    wild = tiny_model(spread=1.0, seed=3)
+
+    patient = explain(wild, "the food was not good", "positive")
+    hurried = explain(wild, "the food was not good", "positive", patience_seconds=0)
+
+    assert (patient.steps, hurried.steps) == (50, 20)
+    assert not hurried.converged
+
+
 def test_the_same_question_gets_the_same_numbers(loaded: LoadedModel) -> None:
     one, other = (explain(loaded, "the food was cold", "negative") for _ in range(2))
 
