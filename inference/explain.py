@@ -30,8 +30,8 @@ def explain(loaded: LoadedModel, text: str, target: str, *, patience_seconds: fl
 
     The scores are in logits and add up to the target's logit minus that of the same text with every word piece replaced
     by padding, but for ``convergence_delta``. 20 steps are tried first, 50 when the relative error is above 5 % and
-    both would fit into patience_seconds; ``converged`` tells whether the last is good enough. The module isn't hooked, so
-    predictions may run meanwhile.
+    both would fit into patience_seconds; ``converged`` tells whether the last is good enough. The module isn't hooked,
+    so predictions may run meanwhile.
     Raises NothingToRead, ModelNotLoaded for a label that the model doesn't know, BadModelAnswer.
     """
     if target not in loaded.labels:
