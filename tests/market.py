@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
@@ -120,3 +123,32 @@ def settings(**changes: Any) -> Settings:
         "validation_wait_seconds": 60,
     }
     return Settings(**{**values, **changes}, _env_file=None)
+
+
+@contextmanager
+def served(market: Market) -> Iterator[str]:
+    """Serve the market's Requester API on loopback, for other processes; yield its address."""
+
+    class Door(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            status, headers, content = wire.handle(
+                market.engine, "POST", dict(self.headers), body, authenticate=lambda: market.requester_id
+            )
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(content))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,234 @@
+"""`dynahit hits`: plans change nothing, launches ask, errors are one message, listings are JSON if wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from flask.cli import ScriptInfo
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.cli import dynahit
+from app.factory import create_app
+from hits.clock import FixedClock
+from hits.models import Hit, HitBatch
+from tests import market as markets
+from tests.market import Market, served
+
+ROOT = Path(__file__).resolve().parents[3]
+LAUNCH = ["hits", "launch", "sentiment", "--round", "1", "--hits", "3", "--reward", "0.30", "--bonus", "0.30"]
+
+
+@pytest.fixture
+def market(clock: FixedClock) -> Market:
+    return Market(clock)
+
+
+@pytest.fixture
+def contexts(tmp_path: Path) -> Path:
+    path = tmp_path / "contexts.jsonl"
+    path.write_text("".join(json.dumps({"prompt": f"Story {number}."}) + "\n" for number in range(3)))
+    return path
+
+
+class Shell:
+    """Runs commands on one instance, all of them with the same market and clock."""
+
+    def __init__(self, database_url: str, market: Market, clock: FixedClock) -> None:
+        self.app = create_app(markets.settings(database_url=database_url), engine=_NoModel(), clock=clock)
+        self.app.extensions["dynahit"].mturk = market.mturk
+
+    def __call__(self, *arguments: str, answer: str = "") -> Result:
+        return CliRunner().invoke(
+            dynahit, list(arguments), obj=ScriptInfo(create_app=lambda: self.app), input=answer, env={"COLUMNS": "200"}
+        )
+
+
+class _NoModel:
+    def predict(self, task_code: str, answer: object) -> object:
+        raise AssertionError("a command asked the model")
+
+    explain = predict
+
+
+@pytest.fixture
+def shell(session_factory: sessionmaker[Session], database_url: str, market: Market, clock: FixedClock) -> Shell:
+    return Shell(database_url, market, clock)
+
+
+def launch(shell: Shell, contexts: Path, *more: str, answer: str = "") -> Result:
+    return shell(*LAUNCH, "--tries", "5", "--contexts", str(contexts), *more, answer=answer)
+
+
+def batches(session: Session) -> int:
+    return session.scalar(select(func.count()).select_from(HitBatch)) or 0
+
+
+def test_a_plan_shows_costs_wage_and_balance_and_changes_nothing(
+    shell: Shell, contexts: Path, market: Market, session: Session
+) -> None:
+    result = launch(shell, contexts, "--plan")
+
+    assert result.exit_code == 0, result.output
+    # 3 HITs: 1.08 for rewards, 1.08 for bonuses, 2.70 for validation, fees included.
+    for shown in ("$4.86", "$3.00", "$10,000.00", "$9,995.14", "http://127.0.0.1:8000", "1 negative", "Nothing was"):
+        assert shown in result.output
+    assert (market.hits(), batches(session)) == ([], 0)
+
+
+def test_a_plan_is_json_if_wanted(shell: Shell, contexts: Path) -> None:
+    plan = json.loads(launch(shell, contexts, "--plan", "--json").stdout)
+
+    assert plan["cost"]["worst_case"] == "4.86"
+    assert plan["hits_to_create"] == 3
+
+
+def test_a_launch_asks_first_and_no_means_no(shell: Shell, contexts: Path, market: Market, session: Session) -> None:
+    result = launch(shell, contexts, answer="n\n")
+
+    assert result.exit_code == 1
+    assert (market.hits(), batches(session)) == ([], 0)
+
+
+def test_a_launch_that_is_confirmed_creates_the_hits_once(
+    shell: Shell, contexts: Path, market: Market, session: Session
+) -> None:
+    first = launch(shell, contexts, answer="y\n")
+    second = launch(shell, contexts, "--yes")
+
+    assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
+    assert "Created 3 HITs in batch 1" in first.output
+    assert "Nothing was created" in second.output
+    assert len(market.hits()) == 3
+    assert session.scalar(select(func.count()).select_from(Hit)) == 3
+
+
+def test_a_launch_in_json_prints_only_json(shell: Shell, contexts: Path) -> None:
+    assert json.loads(launch(shell, contexts, "--yes", "--json").stdout) == {"batch": 1, "created": 3, "existing": 0}
+
+
+def test_json_without_yes_is_a_usage_error(shell: Shell, contexts: Path, market: Market) -> None:
+    result = launch(shell, contexts, "--json")
+
+    assert result.exit_code == 2
+    assert market.calls == []
+
+
+def test_a_broken_contexts_file_names_every_line_and_launches_nothing(
+    shell: Shell, tmp_path: Path, market: Market
+) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"prompt": "Fine."}\n{"prompt": \n{"wrong": "x"}\n')
+
+    result = launch(shell, broken, "--yes")
+
+    assert result.exit_code == 1
+    assert "line 2" in result.stderr
+    assert "line 3" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert market.calls == []
+
+
+@pytest.mark.parametrize("reward", ["0.001", "-1", "NaN", "0.00"])
+def test_a_reward_that_cannot_be_paid_is_refused_with_a_message(
+    shell: Shell, contexts: Path, market: Market, reward: str
+) -> None:
+    result = shell(*LAUNCH[:7], f"--reward={reward}", "--bonus=0.30", "--tries=5", "--contexts", str(contexts), "--yes")
+
+    assert result.exit_code == 1, result.output
+    assert result.stderr.startswith("Error: ")
+    assert market.hits() == []
+
+
+def test_too_little_money_is_refused_with_the_numbers(
+    session_factory: sessionmaker[Session], database_url: str, contexts: Path, clock: FixedClock
+) -> None:
+    poor = Market(clock, balance="1.00")
+
+    result = launch(Shell(database_url, poor, clock), contexts, "--yes")
+
+    assert result.exit_code == 1
+    assert "$4.86" in result.stderr
+    assert "$1.00" in result.stderr
+    assert poor.hits() == []
+
+
+def test_an_unknown_task_names_those_there_are(shell: Shell, contexts: Path) -> None:
+    arguments = [part if part != "sentiment" else "nli2" for part in LAUNCH]
+
+    result = shell(*arguments, "--tries", "5", "--contexts", str(contexts), "--yes")
+
+    assert result.exit_code == 1
+    assert "The tasks are" in result.stderr
+
+
+def test_the_status_lists_batches_and_work_to_look_at(shell: Shell, contexts: Path, market: Market) -> None:
+    launch(shell, contexts, "--yes")
+    stranger = market.person("stranger")
+    assignment = market.accept(stranger, market.hits()[0]["HITId"])
+    market.submit(assignment)
+    shell("jobs", "run", "--once")
+
+    table, (found,) = shell("hits", "status"), json.loads(shell("hits", "status", "--json").stdout)
+
+    assert found["hits"]["created"] == 3
+    assert found["assignments"]["submitted"] == 1
+    assert [one["assignment"] for one in found["to_review"]] == [assignment]
+    assert found["next_auto_approval"] == "2026-11-18T12:00:00+00:00"
+    assert f"Look at assignment {assignment}" in table.stdout
+    assert stranger not in table.output + json.dumps(found)
+
+
+def test_a_status_without_a_batch_says_what_to_do(shell: Shell) -> None:
+    result = shell("hits", "status")
+
+    assert result.exit_code == 1
+    assert "dynahit hits launch" in result.stderr
+
+
+def test_the_documented_example_launches_a_batch_once(
+    session_factory: sessionmaker[Session], database_url: str, market: Market, session: Session
+) -> None:
+    script = [sys.executable, "docs/examples/launch_batch.py", "docs/examples/prompts.jsonl", "--hits", "2"]
+    with served(market) as url:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "DYNAHIT_DATABASE_URL": database_url,
+            "DYNAHIT_MARKETPLACE_ENDPOINT": url,
+            "DYNAHIT_SECRET_KEY": "x" * 32,
+            "DYNAHIT_PSEUDONYM_KEY": "x" * 32,
+            "DYNAHIT_AWS_ACCESS_KEY_ID": "AKIDTESTS",
+            "DYNAHIT_AWS_SECRET_ACCESS_KEY": "a secret of the tests",
+        }
+        runs = [
+            subprocess.run([*script, *more], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+            for more in ([], ["--launch"], ["--launch"])
+        ]
+
+    plan, first, second = (run.stdout for run in runs)
+    assert "2 HITs to create, at most $3.24" in plan
+    assert "HIT" not in plan.replace("HITs to create", "")
+    assert "created 2, existed before 0" in first
+    assert "created 0, existed before 2" in second
+    assert len(market.hits()) == 2
+
+
+def test_help_is_quick_and_loads_neither_the_model_nor_the_marketplace_client() -> None:
+    code = (
+        "import sys; from app.cli import dynahit; dynahit(['--help'], standalone_mode=False);"
+        "print('LOADED', [name for name in ('torch', 'boto3', 'transformers', 'captum') if name in sys.modules])"
+    )
+    began = time.monotonic()
+
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert "LOADED []" in run.stdout
+    assert time.monotonic() - began < 30
