@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, jsonify, redirect, url_for
 from flask.typing import ResponseReturnValue
+from flask_login import current_user
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -15,8 +16,9 @@ bp = Blueprint("site", __name__)
 
 @bp.get("/")
 def index() -> ResponseReturnValue:
-    """Lead to the requester's pages."""
-    return redirect(url_for("requester.rounds"))
+    """Lead staff to the pages of their role."""
+    roles = current_user.roles if current_user.is_authenticated else ()
+    return redirect(url_for("finance.index" if "finance" in roles and "requester" not in roles else "requester.rounds"))
 
 
 @bp.get("/healthz")

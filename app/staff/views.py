@@ -35,8 +35,7 @@ def sign_in_post() -> ResponseReturnValue:
         error = "Name and password do not fit together. Nothing was changed."
         return render_template("staff/sign_in.html", name=name, error=error, next=request.form.get("next", "")), 403
     login_user(user)
-    home = "requester.rounds" if "requester" in user.roles or "finance" not in user.roles else "finance.index"
-    return redirect(safe_next(request.form.get("next", "")) or url_for(home))
+    return redirect(safe_next(request.form.get("next", "")) or url_for("site.index"))
 
 
 @bp.post("/sign-out")

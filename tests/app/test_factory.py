@@ -43,7 +43,7 @@ def test_an_endpoint_without_a_guard_is_never_answered(
     assert "open to everybody" not in response.text
 
 
-@pytest.mark.parametrize("path", ["/rounds", "/rounds/sentiment/1"])
+@pytest.mark.parametrize("path", ["/rounds", "/rounds/sentiment/1", "/finance"])
 def test_a_staff_page_leads_strangers_to_the_sign_in(client: FlaskClient, path: str) -> None:
     response = client.get(path)
 

@@ -64,8 +64,7 @@
 
   const after = (form) => {
     const answer = document.getElementById("answer");
-    const item = document.getElementById("item");
-    if (item && form.closest("#item") === null && !form.isConnected) { item.querySelector("h1, h2")?.focus(); }
+    if (form.hasAttribute("data-item")) document.querySelector("#item h1")?.focus();
     if (!answer || !form.hasAttribute("data-ask")) return;
     say(answer.dataset.say);
     if ("done" in answer.dataset) document.getElementById("verdict")?.focus();

@@ -30,7 +30,21 @@ def test_signing_in_sets_a_cookie_of_its_own_and_leads_on(client: FlaskClient, s
 def test_signing_in_never_leads_to_another_site(client: FlaskClient, staff: Staff) -> None:
     staff()
 
-    assert sign_in(client, next="//evil.example").location == "/rounds"
+    assert sign_in(client, next="//evil.example").location == "/"
+
+
+@pytest.mark.parametrize(
+    ("roles", "home"),
+    [(("requester",), "/rounds"), (("finance",), "/finance"), (("finance", "requester"), "/rounds")],
+)
+def test_the_front_door_leads_to_the_pages_of_ones_role(
+    client: FlaskClient, staff: Staff, roles: tuple[str, ...], home: str
+) -> None:
+    staff(roles=roles)
+    sign_in(client)
+
+    assert client.get("/").location == home
+    assert client.get(home).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -653,7 +653,7 @@ def test_an_explanation_marks_the_words_and_says_what_the_marks_mean(
         ("sad", "for-2"),
     ]
     assert "solid line marks words that made the model say negative" in page.find("p", class_="legend").get_text()
-    assert [row.get_text(" ", strip=True) for row in page.find("tbody").find_all("tr")][0] == "I for negative 100"
+    assert next(row.get_text(" ", strip=True) for row in page.find("tbody").find_all("tr")) == "I for negative 100"
 
 
 def test_an_explanation_is_made_once(client: FlaskClient, token: str, rows: Rows, engine: RuleEngine) -> None:
