@@ -162,7 +162,7 @@ def test_a_hung_lane_times_out_is_replaced_and_counted(make: Make) -> None:
     with pytest.raises(ModelTimeout, match=r"0\.1 s"):
         pool.ask(13)
 
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5
     assert pool.ask(7, seconds=2) == 7
     assert pool.counts().abandoned == 1
     assert pool.counts().stuck == 1
