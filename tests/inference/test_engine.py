@@ -149,6 +149,35 @@ def test_a_stopped_engine_refuses(start: Start) -> None:
         engine.predict("sentiment", {"statement": "fine"})
 
 
+def test_a_forked_child_is_told_to_start_its_own(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = start()
+    monkeypatch.setattr("inference.engine.os.getpid", lambda: -1)
+
+    with pytest.raises(ModelNotLoaded, match="after the fork"):
+        engine.predict("sentiment", {"statement": "fine"})
+
+
+def test_a_model_that_hangs_on_everything_is_a_failed_state_until_it_comes_back(start: Start) -> None:
+    release = threading.Event()
+
+    def hang() -> Prediction:
+        release.wait(20)
+        return GOOD
+
+    engine = start(FakeModel(odd=hang), settings=replace(QUICK, lanes=1, predict_seconds=0.03))
+    deadline = time.monotonic() + 10
+    while engine.state().name == "ready" and time.monotonic() < deadline:
+        with pytest.raises((ModelTimeout, ModelNotLoaded)):
+            engine.predict("sentiment", {"statement": "odd"})
+
+    assert engine.state().name == "failed"
+    assert "hangs" in engine.state().message
+    release.set()
+    while engine.state().name != "ready":
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
 def test_an_unknown_task_field_or_label_is_named(start: Start) -> None:
     engine = start()
 
