@@ -19,7 +19,7 @@ from app.cli import instance as instances
 from app.cli.crowd import Supply, opinion_of
 from app.cli.instance import Instance, InstanceError, write_private
 from app.cli.processes import ProcessError, Supervisor, is_running
-from app.cli.up import SAMPLE, command, run, say
+from app.cli.up import SAMPLE, command, ports, run, say
 from app.cli.visitor import Page, PageError, Visitor
 from app.settings import instance_folder
 from hits.clock import SystemClock
@@ -54,12 +54,13 @@ class Story:
 
 
 @click.command("demo")
-def demo() -> None:
+@ports
+def demo(port: int | None, marketplace_port: int | None) -> None:
     """Let a simulated crowd play the loop on this instance; starts and stops it when it is not running."""
     folder = instance_folder()
     try:
         if is_running(folder):
-            instance = instances.open_instance(folder)
+            instance = instances.open_instance(folder, port=port, marketplace_port=marketplace_port)
             play(instance, lambda: False)
             return
 
@@ -71,7 +72,7 @@ def demo() -> None:
             play(instance, stopped)
 
         say("dynahit is not running here: the demo starts it and stops it at the end.")
-        run(folder, None, None, sample=True, when_ready=on_own_instance)
+        run(folder, port, marketplace_port, sample=True, when_ready=on_own_instance)
     except (InstanceError, ProcessError, DemoError, PageError) as error:
         raise click.ClickException(str(error)) from error
 

