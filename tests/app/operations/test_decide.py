@@ -1,47 +1,51 @@
-"""Counted votes decide, also those that are collected after the verdict."""
+"""Counted votes decide; drafts and too few votes don't."""
 
 from __future__ import annotations
-
-from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
 from app.operations.decide import decide_pending
 from hits.clock import FixedClock
+from hits.models import Example
 from hits.states import Verdict
-from tests import factories
+from tests.factories import make_example, make_vote
 
 
-def test_two_agreeing_votes_decide_and_a_second_pass_changes_nothing(session: Session, clock: FixedClock) -> None:
-    example = factories.make_example(session)
-    for _ in range(2):
-        factories.make_vote(session, example=example)
-
-    assert [decide_pending(session, clock), decide_pending(session, clock)] == [1, 0]
+def verdict_of(session: Session, example: Example) -> Verdict:
     session.refresh(example)
-    assert (example.verdict, example.final_label) == (Verdict.VALID_AND_MODEL_WRONG, "negative")
+    return example.verdict
 
 
-def test_a_flag_that_is_collected_after_the_verdict_stops_the_example(session: Session, clock: FixedClock) -> None:
-    example = factories.make_example(session)
-    for _ in range(2):
-        factories.make_vote(session, example=example)
-    decide_pending(session, clock)
-    clock.advance(timedelta(minutes=5))
-    factories.make_vote(
-        session, example=example, label=None, flag_reason="It names a private person.", counted_at=clock.now()
-    )
+def test_two_agreeing_votes_decide_and_one_does_not(session: Session, clock: FixedClock) -> None:
+    example = make_example(session)
+    make_vote(session, example=example)
+    session.commit()
+    assert decide_pending(session, clock) == 0
+    assert verdict_of(session, example) is Verdict.PENDING
+
+    make_vote(session, example=example)
+    session.commit()
 
     assert decide_pending(session, clock) == 1
-    session.refresh(example)
-    assert example.verdict is Verdict.FLAGGED
+    assert verdict_of(session, example) is Verdict.VALID_AND_MODEL_WRONG
+    assert example.decided_at == clock.now()
+    assert decide_pending(session, clock) == 0
 
 
-def test_a_draft_decides_nothing(session: Session, clock: FixedClock) -> None:
-    example = factories.make_example(session)
+def test_a_flag_waits_for_the_requester(session: Session, clock: FixedClock) -> None:
+    example = make_example(session)
+    make_vote(session, example=example, label=None, flag_reason="It names a private person.")
+    session.commit()
+
+    assert decide_pending(session, clock) == 1
+    assert verdict_of(session, example) is Verdict.FLAGGED
+
+
+def test_drafts_decide_nothing(session: Session, clock: FixedClock) -> None:
+    example = make_example(session)
     for _ in range(2):
-        factories.make_vote(session, example=example, counted_at=None)
+        make_vote(session, example=example, counted_at=None)
+    session.commit()
 
     assert decide_pending(session, clock) == 0
-    session.refresh(example)
-    assert example.verdict is Verdict.PENDING
+    assert verdict_of(session, example) is Verdict.PENDING
