@@ -197,7 +197,7 @@ def test_every_vendored_file_is_listed_with_its_hash() -> None:
 
 
 def test_nothing_sleeps_but_the_jobs_and_the_launcher() -> None:
-    allowed = {"app/cli/up.py", "app/cli/demo.py", "app/operations/jobs_pass.py", "app/cli/jobs.py"}
+    allowed = {"app/cli/processes.py", "app/cli/demo.py"}
     found = [
         f"{name_of(path)}:{node.lineno}"
         for path in modules()
