@@ -81,7 +81,7 @@ def test_the_page_in_the_frame_is_opened(site: str, visitor: Visitor) -> None:
 def test_what_is_missing_is_said(site: str, visitor: Visitor) -> None:
     page = visitor.open(f"{site}/frame?who=secret")
 
-    with pytest.raises(PageError, match="has no form for /said. It says: frame of secret"):
+    with pytest.raises(PageError, match=r"has no form for /said\. It says: frame of secret"):
         visitor.send(page, "/said")
     with pytest.raises(PageError, match=r"/frame has no frame"):
         visitor.frame(page)
