@@ -153,6 +153,7 @@ def join(site: Site, page: Any) -> None:
     page.get_by_label("Choose a user name").fill("ada")
     page.get_by_label("Choose a password").fill(PASSWORD)
     page.get_by_role("button", name="Create my account").click()
+    page.get_by_role("heading", name="HITs", exact=True).wait_for()
 
 
 def test_a_worker_joins_looks_works_submits_and_sees_it(site: Site, page: Any) -> None:
