@@ -19,7 +19,7 @@ ADULT: Final = "00000000000000000060"
 PERCENT_APPROVED: Final = "000000000000000000L0"
 MASTERS: Final = frozenset({MASTERS_PRODUCTION, MASTERS_SANDBOX})
 # Until this many submissions a worker's percentage is 100, as on MTurk.
-_PERCENT_COUNTS_FROM: Final = 100
+PERCENT_COUNTS_FROM: Final = 100
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def value_of(transaction: Transaction, worker: WorkerRow, type_id: str) -> int |
         return approved
     if type_id == PERCENT_APPROVED:
         submissions = approved + rejected + counts.get("Submitted", 0)
-        if submissions < _PERCENT_COUNTS_FROM or not approved + rejected:
+        if submissions < PERCENT_COUNTS_FROM or not approved + rejected:
             return 100
         return 100 * approved // (approved + rejected)
     return None

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hits.marketplace import system_qualifications
 from hits.marketplace.errors import NotQualified
 from hits.marketplace.system_qualifications import (
     ADULT,
@@ -111,9 +112,12 @@ def test_system_values_come_from_real_history(market: Market) -> None:
     assert may_accept(market, market.worker(is_master=True), **requirement(MASTERS_PRODUCTION, "Exists"))
 
 
-def test_the_percentage_counts_from_a_hundred_submissions_on(market: Market) -> None:
+def test_the_percentage_counts_from_a_number_of_submissions_on(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert system_qualifications.PERCENT_COUNTS_FROM == 100
+    monkeypatch.setattr(system_qualifications, "PERCENT_COUNTS_FROM", 8)
     worker_id = market.worker()
-    for number in range(100):
+    for number in range(8):
+        assert may_accept(market, market.worker(), **requirement(PERCENT_APPROVED, "EqualTo", 100))
         assignment_id = market.submitted(market.create_hit(Reward="0.01"), worker_id)
         if number % 4 == 0:
             market.client.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="No.")
