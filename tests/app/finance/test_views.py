@@ -144,8 +144,8 @@ def test_the_tables_show_each_payout_with_its_reason_cause_and_the_total(
     everything = soup(finance, "/finance/payouts/all")
 
     assert "AssignmentDoesNotExist" in failed.get_text()
-    assert table(failed, "Payouts, the newest first")[-1] == ["Total of 1", "$0.30"]
-    assert table(everything, "Payouts, the newest first")[-1] == ["Total of 4", "$1.20"]
+    assert table(failed, "Payouts, the newest first")[-1][:3] == ["Total of 1", "", "$0.30"]
+    assert table(everything, "Payouts, the newest first")[-1][:3] == ["Total of 4", "", "$1.20"]
 
 
 def test_no_page_names_a_worker_s_id(
@@ -234,4 +234,4 @@ def test_a_long_table_comes_in_pages(
 
     assert (len(table(first, "Payouts, the newest first")), len(table(second, "Payouts, the newest first"))) == (4, 3)
     assert "Page 2 of 2" in second.get_text()
-    assert table(first, "Payouts, the newest first")[-1] == ["Total of 3", "$0.90"]
+    assert table(first, "Payouts, the newest first")[-1][:3] == ["Total of 3", "", "$0.90"]
