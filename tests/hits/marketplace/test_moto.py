@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import boto3
@@ -98,3 +100,35 @@ def test_registering_again_changes_nothing() -> None:
 
     assert backend_url_patterns == before
     assert sum(name == "mturk" for name, _pattern in before) == 1
+
+
+SERVER = """
+import sys
+import hits.marketplace.moto
+from moto.server import ThreadedMotoServer
+
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print(server.get_host_and_port()[1], flush=True)
+sys.stdin.read()
+server.stop()
+"""
+
+
+def test_motos_own_server_serves_the_engine(credentials: None) -> None:
+    # In a process of its own, since any mock_aws in this one would wipe its data.
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        mturk: Any = boto3.client("mturk", region_name="us-east-1", endpoint_url=f"http://127.0.0.1:{port}")
+
+        hit_id = create_hit(mturk)
+
+        assert mturk.get_hit(HITId=hit_id)["HIT"]["HITStatus"] == "Assignable"
+        with pytest.raises(mturk.exceptions.RequestError) as caught:
+            mturk.get_hit(HITId="3X")
+        assert caught.value.response["TurkErrorCode"] == "AWS.MechanicalTurk.HITDoesNotExist"
+        server.communicate("")
+    assert server.returncode == 0
