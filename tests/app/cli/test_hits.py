@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from app.cli import dynahit
 from app.factory import create_app
 from hits.clock import FixedClock
 from hits.models import Hit, HitBatch
+from hits.predictions import Attribution, Prediction
 from tests import market as markets
 from tests.market import Market, served
 
@@ -52,10 +54,11 @@ class Shell:
 
 
 class _NoModel:
-    def predict(self, task_code: str, answer: object) -> object:
+    def predict(self, task_code: str, answer: Mapping[str, str]) -> Prediction:
         raise AssertionError("a command asked the model")
 
-    explain = predict
+    def explain(self, task_code: str, answer: Mapping[str, str], target: str) -> Attribution:
+        raise AssertionError("a command asked the model")
 
 
 @pytest.fixture

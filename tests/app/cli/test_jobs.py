@@ -79,7 +79,7 @@ def test_a_marketplace_that_is_away_is_asked_ever_more_rarely(
                 self.set()
             return self.is_set()
 
-    monkeypatch.setattr(jobs.threading, "Event", Stop)
+    monkeypatch.setattr(threading, "Event", Stop)
     monkeypatch.setattr(jobs, "jobs_pass", lambda *_, **__: reports[len(pauses)])
 
     result = shell("jobs", "run", "--interval", "5")

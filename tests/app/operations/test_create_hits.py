@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -18,7 +19,7 @@ from tests import factories
 from tests.market import ENDPOINT, Market, failing
 
 
-def planned(session: Session, hits: int = 2, **fields: object) -> HitBatch:
+def planned(session: Session, hits: int = 2, **fields: Any) -> HitBatch:
     batch = factories.make_batch(session, hit_type_id=None, **fields)
     for position in range(1, hits + 1):
         factories.make_hit(
