@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
+from alembic.util.exc import CommandError
 
 from app.cli import instance as instances
 from app.cli.instance import Instance, InstanceError, port_of
@@ -58,8 +59,13 @@ def up(port: int | None, marketplace_port: int | None, sample: bool) -> None:
     """Start everything on this machine: marketplace, dynahit service and jobs. Ctrl-C stops it."""
     try:
         run(instance_folder(), port, marketplace_port, sample=sample, when_ready=watch)
-    except (InstanceError, ProcessError) as error:
+    except (InstanceError, ProcessError, CommandError) as error:
         raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(
+            f"{error.filename or instance_folder()} can't be used: {error.strerror or error}. Make room or give"
+            " yourself the right to write there, and start again; what is there already stays as it is."
+        ) from error
 
 
 def run(

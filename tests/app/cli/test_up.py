@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,33 @@ def test_a_taken_port_is_told_before_anything_is_made(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert f"Port {port} for the dynahit service can't be used" in done.stderr
     assert not (tmp_path / "home" / "settings.env").exists()
+
+
+def test_a_folder_that_can_not_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+
+    done = up_again(tmp_path / "file" / "home")
+
+    assert done.returncode == 1
+    assert "can't be used" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_database_of_a_newer_version_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "home"
+    marketplace, service = free_ports(2)
+    instance = module.instances.open_instance(folder, port=service, marketplace_port=marketplace)
+    module.instances.store_instance(instance)
+    module.instances.upgrade_databases(instance)
+    with sqlite3.connect(folder / "dynahit.db") as database:
+        database.execute("UPDATE alembic_version SET version_num = 'of the future'")
+    database.close()
+
+    done = up_again(folder)
+
+    assert done.returncode == 1
+    assert "of the future" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_three_processes_need_each_other_in_this_order(tmp_path: Path) -> None:
