@@ -12,7 +12,7 @@ from hits.marketplace.errors import (
     REQUEST_ERROR,
     MarketplaceError,
 )
-from hits.marketplace.money import to_cents
+from hits.marketplace.money import to_cents, wire
 
 # Name of the parameter, least, most; sources in docs/marketplace-choices.md.
 NUMBERS: Final = {
@@ -35,6 +35,7 @@ LENGTHS: Final = {
 }
 BYTES: Final = {"Question": 65535, "Test": 65535, "AnswerKey": 65535}
 LARGEST_AMOUNT_CENTS: Final = 10_000_000
+_LONGEST_AMOUNT: Final = 40
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _TEXTS = (*LENGTHS, *BYTES, "UniqueRequestToken")
 
@@ -66,10 +67,11 @@ def amount_cents(name: str, text: str, *, least: int = 0) -> int:
 
     Raises MarketplaceError (RequestError) if it is out of range.
     """
-    cents = to_cents(text)
-    if not least <= cents <= LARGEST_AMOUNT_CENTS:
-        raise _out_of_range(f"The value {text} of {name} must be between {least / 100:.2f} and 100000.00.")
-    return cents
+    if len(text) <= _LONGEST_AMOUNT and least <= (cents := to_cents(text)) <= LARGEST_AMOUNT_CENTS:
+        return cents
+    raise _out_of_range(
+        f"The value {text[:_LONGEST_AMOUNT]} of {name} must be between {wire(least)} and {wire(LARGEST_AMOUNT_CENTS)}."
+    )
 
 
 def _out_of_range(reason: str) -> MarketplaceError:

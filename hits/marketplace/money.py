@@ -6,6 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 _CENT: Final = Decimal("0.01")
+_LARGEST_EXPONENT: Final = 60
 
 
 def from_cents(cents: int) -> Decimal:
@@ -24,9 +25,14 @@ def to_cents(amount: Decimal | str) -> int:
     Raises ValueError if it is negative, not finite, or has a fraction of a cent.
     """
     dollars = Decimal(amount)
-    if not dollars.is_finite() or dollars < 0 or dollars != dollars.quantize(_CENT):
+    if not dollars.is_finite() or dollars < 0 or dollars.adjusted() > _LARGEST_EXPONENT:
         raise ValueError(f"{amount!r} is not an amount of dollars with at most two decimals.")
-    return int(dollars * 100)
+    # Exact whatever the number of digits, unlike Decimal's own arithmetic, which rounds at 28.
+    numerator, denominator = dollars.as_integer_ratio()
+    cents, rest = divmod(numerator * 100, denominator)
+    if rest:
+        raise ValueError(f"{amount!r} is not an amount of dollars with at most two decimals.")
+    return cents
 
 
 def round_half_up(cents: Decimal) -> int:

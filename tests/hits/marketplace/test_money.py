@@ -17,7 +17,7 @@ def test_cents_survive_the_way_through_dollars(cents: int) -> None:
     assert to_cents(wire(cents)) == cents
 
 
-@pytest.mark.parametrize("amount", ["0.001", "-1", "NaN", "Infinity"])
+@pytest.mark.parametrize("amount", ["0.001", "-1", "NaN", "Infinity", "1e99", "1" + "0" * 30 + ".001"])
 def test_amounts_that_are_no_cents(amount: str) -> None:
     with pytest.raises(ValueError, match="at most two decimals"):
         to_cents(Decimal(amount))

@@ -1,0 +1,39 @@
+"""The operator's settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from hits.marketplace.errors import OperatorError
+from hits.marketplace.settings import MarketplaceSettings
+
+
+def test_secrets_are_not_shown() -> None:
+    settings = MarketplaceSettings.for_tests(frame_secret="between us")
+
+    assert "between us" not in repr(settings)
+    assert settings.secret_key not in repr(settings)
+
+
+def test_plain_http_is_refused_unless_asked_for() -> None:
+    assert not MarketplaceSettings(secret_key=MarketplaceSettings.new_secret_key()).allow_http_loopback
+
+
+def test_the_address_to_submit_to_has_no_trailing_slash() -> None:
+    settings = MarketplaceSettings(
+        secret_key=MarketplaceSettings.new_secret_key(), site_url="https://work.example.org/"
+    )
+
+    assert settings.turk_submit_to == "https://work.example.org"
+
+
+@pytest.mark.parametrize("key", ["", "short", "x" * 44])
+def test_keys_that_cannot_encrypt_are_refused(key: str) -> None:
+    with pytest.raises(OperatorError, match="secret_key"):
+        MarketplaceSettings(secret_key=key)
+
+
+@pytest.mark.parametrize("url", ["work.example.org", "https://work.example.org/path"])
+def test_addresses_that_are_no_origin_are_refused(url: str) -> None:
+    with pytest.raises(OperatorError, match="site_url"):
+        MarketplaceSettings(secret_key=MarketplaceSettings.new_secret_key(), site_url=url)
