@@ -42,6 +42,7 @@ def test_top_ups_that_cannot_be(market: Market, amount: str) -> None:
 
 
 def test_requesters_are_listed_found_and_unknown(market: Market) -> None:
+    market.clock.advance(seconds=1)
     other = market.engine.create_requester("Second", email="Lab@Example.org")
 
     assert [requester.name for requester in market.engine.requesters()] == ["Language Lab", "Second"]
