@@ -92,6 +92,11 @@ class SettlePlan:
         object.__setattr__(self, "fees", sum((line.fee for line in self.lines), ZERO))
 
     @property
+    def failed(self) -> int:
+        """How many would be tried again if that is asked for."""
+        return sum(line.state is PayoutState.FAILED for line in self.untouched)
+
+    @property
     def total(self) -> Decimal:
         return self.bonuses + self.fees
 

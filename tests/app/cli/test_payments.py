@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from app.cli.payments import group
 from hits.clock import FixedClock
-from hits.models import Assignment, Worker
+from hits.models import Assignment, Round, Worker
 from hits.money import usd
 from payments.ledger import record_reward
 from payments.models import LedgerTransaction, Payout
@@ -116,6 +116,24 @@ def test_settling_pays_confirms_and_says_so(app: Flask, market: Market) -> None:
     assert bonuses(market) == 1
     assert again.exit_code == 0
     assert "No bonus is waiting to be paid." in again.output
+
+
+def test_what_became_due_after_the_question_is_not_paid_unasked(
+    app: Flask, market: Market, session_factory: sessionmaker[Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(_question: str, **_: Any) -> bool:
+        with session_factory() as session:
+            verified_example(session, batch=factories.make_batch(session, round=session.get_one(Round, 1)))
+            session.commit()
+        return True
+
+    monkeypatch.setattr("app.cli.payments.click.confirm", ask)
+
+    result = run(app, "settle")
+
+    assert result.exit_code == 0, result.output
+    assert "Paid: 1 bonus, $0.30." in result.output
+    assert "Still waiting: 1." in result.output
 
 
 def test_json_without_plan_or_yes_is_refused_before_anything_is_paid(app: Flask, market: Market) -> None:

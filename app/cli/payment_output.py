@@ -1,0 +1,236 @@
+"""How ``dynahit payments`` shows plans, results, reports and findings: as tables for people, as JSON for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from decimal import Decimal
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from app.operations.reconcile import Reconciliation
+from app.operations.settle import PlanLine, Result, Settlement, SettlePlan
+from hits.money import display
+from payments.models import OWED, PayoutState
+from payments.report import Figures, MonthReport, Standing, report_rows
+
+_SHORT = 60
+
+
+def bonuses_in_words(count: int) -> str:
+    return "1 bonus" if count == 1 else f"{count} bonuses"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}…"
+
+
+def show_plan(plan: SettlePlan, console: Console) -> None:
+    if not plan.lines:
+        click.echo("No bonus is waiting to be paid.")
+    else:
+        _lines_table("Bonuses to pay", plan.lines, console)
+        totals = Table(show_header=False)
+        totals.add_column()
+        totals.add_column(justify="right")
+        totals.add_row(bonuses_in_words(len(plan.lines)), display(plan.bonuses))
+        totals.add_row("Fees", display(plan.fees))
+        totals.add_row("Total", display(plan.total), style="bold")
+        totals.add_row("Balance", display(plan.balance))
+        console.print(totals)
+        if plan.missing:
+            click.echo(
+                f"The balance is {display(plan.missing)} short. Top up the account first, or pay a part: --limit."
+            )
+    if plan.untouched:
+        _lines_table("Not paid now", plan.untouched, console)
+        click.echo("Failed ones are tried again with --retry; held ones wait for the requester's decision on a flag.")
+
+
+def _lines_table(title: str, lines: tuple[PlanLine, ...], console: Console) -> None:
+    table = Table("worker", "round", "statement", "context", "goal → model", "votes", "state", title=title)
+    table.add_column("bonus", justify="right")
+    table.add_column("fee", justify="right")
+    for line in lines:
+        one = line.example
+        table.add_row(
+            *map(escape, (one.worker, one.round, _short(one.text), _short(one.context))),
+            escape(f"{one.goal} → {one.model}"),
+            escape(one.votes),
+            line.state.value.replace("_", " "),
+            display(line.amount),
+            display(line.fee),
+        )
+    console.print(table)
+
+
+def show_settlement(settlement: Settlement, console: Console) -> None:
+    if settlement.settled:
+        table = Table("result", "worker", "reference", title="Settled")
+        table.add_column("bonus", justify="right")
+        table.add_column("cause")
+        for one in settlement.settled:
+            table.add_row(one.result.value, one.worker, one.reference, display(one.amount), escape(one.cause or ""))
+        console.print(table)
+    paid = settlement.of(Result.PAID, Result.FOUND)
+    click.echo(f"Paid: {bonuses_in_words(len(paid))}, {display(settlement.paid)}. Confirmed: {settlement.confirmed}.")
+    if doubtful := settlement.of(Result.DOUBTFUL):
+        click.echo(f"Doubtful: {len(doubtful)}. Settle again: each is looked up on the marketplace before it is sent.")
+    if failed := settlement.of(Result.FAILED):
+        click.echo(f"Failed: {len(failed)}. Mend the cause, then `dynahit payments settle --retry`.")
+    if settlement.stopped:
+        click.echo(settlement.stopped)
+    if settlement.waiting:
+        click.echo(f"Still waiting: {settlement.waiting}. `dynahit payments settle` goes on.")
+
+
+def show_report(found: MonthReport, now: Standing, console: Console) -> None:
+    if not found.lines:
+        click.echo(f"Nothing was paid or promised in {found.month.words}.")
+    else:
+        for name, groups in (("round", found.by_round), ("worker", found.by_worker)):
+            table = Table(name, title=f"{found.month.words} by {name}", show_footer=True)
+            heads = ("assignments", "rewards", "bonuses", "promised", "paid", "fees", "total")
+            for head, cell in zip(heads, _figure_cells(found.totals), strict=True):
+                table.add_column(head, footer=cell, justify="right")
+            table.columns[0].footer = "total"
+            for key, figures in groups.items():
+                table.add_row(escape(key), *_figure_cells(figures))
+            console.print(table)
+    click.echo(
+        f"Now: owed {display(now.of(*OWED).amount + now.not_planned.amount)}, "
+        f"possible from examples still in validation {display(now.possible.amount)}."
+    )
+    for words in todo(now):
+        click.echo(words)
+
+
+def _figure_cells(figures: Figures) -> tuple[str, ...]:
+    return (
+        str(figures.assignments),
+        display(figures.rewards),
+        str(figures.bonuses_paid),
+        display(figures.promised),
+        display(figures.bonuses),
+        display(figures.fees),
+        display(figures.total),
+    )
+
+
+def standing_rows(now: Standing) -> list[tuple[str, Any]]:
+    return [
+        ("verified, not planned yet", now.not_planned),
+        *((state.value.replace("_", " "), now.of(state)) for state in PayoutState),
+        ("possible, still in validation", now.possible),
+    ]
+
+
+def todo(now: Standing) -> list[str]:
+    words = []
+    if now.not_planned.count or now.of(PayoutState.PLANNED, PayoutState.SENDING, PayoutState.DOUBTFUL).count:
+        words.append("`dynahit payments settle` pays what is owed and looks up what is doubtful.")
+    if now.of(PayoutState.FAILED).count:
+        words.append("Failed ones: `dynahit payments settle --plan` lists them; mend the cause, then settle --retry.")
+    if now.of(PayoutState.HELD).count:
+        words.append("Held ones wait for the requester's decision on a flag.")
+    return words
+
+
+def _dollars(amount: Decimal) -> str:
+    """JSON has no decimal numbers that every reader keeps exact, so that money is text there: ``"0.30"``."""
+    return str(amount)
+
+
+def plan_json(plan: SettlePlan) -> dict[str, Any]:
+    return {
+        "to_pay": [_line_json(line) for line in plan.lines],
+        "not_paid_now": [_line_json(line) for line in plan.untouched],
+        "bonuses": _dollars(plan.bonuses),
+        "fees": _dollars(plan.fees),
+        "total": _dollars(plan.total),
+        "balance": _dollars(plan.balance),
+        "missing": _dollars(plan.missing),
+    }
+
+
+def _line_json(line: PlanLine) -> dict[str, Any]:
+    return {
+        **asdict(line.example),
+        "state": line.state.value,
+        "bonus": _dollars(line.amount),
+        "fee": _dollars(line.fee),
+        "reason": line.reason,
+    }
+
+
+def settlement_json(settlement: Settlement) -> dict[str, Any]:
+    return {
+        "settled": [
+            {
+                "reference": one.reference,
+                "worker": one.worker,
+                "bonus": _dollars(one.amount),
+                "result": one.result.value,
+                "reason": one.reason,
+                "cause": one.cause,
+            }
+            for one in settlement.settled
+        ],
+        "paid": _dollars(settlement.paid),
+        "confirmed": settlement.confirmed,
+        "waiting": settlement.waiting,
+        "stopped": settlement.stopped,
+    }
+
+
+def _figures_json(figures: Figures) -> dict[str, Any]:
+    return {
+        "assignments_approved": figures.assignments,
+        "rewards": _dollars(figures.rewards),
+        "bonuses_promised": _dollars(figures.promised),
+        "bonuses_paid": figures.bonuses_paid,
+        "bonuses": _dollars(figures.bonuses),
+        "fees": _dollars(figures.fees),
+        "total": _dollars(figures.total),
+    }
+
+
+def report_json(found: MonthReport, now: Standing) -> dict[str, Any]:
+    return {
+        "month": str(found.month),
+        "rows": [
+            {key: _dollars(value) if isinstance(value, Decimal) else value for key, value in row.items()}
+            for row in report_rows(found)
+        ],
+        "by_round": {key: _figures_json(figures) for key, figures in found.by_round.items()},
+        "by_worker": {key: _figures_json(figures) for key, figures in found.by_worker.items()},
+        "totals": _figures_json(found.totals),
+        "now": standing_json(now),
+    }
+
+
+def standing_json(now: Standing) -> dict[str, Any]:
+    return {
+        name.replace(",", "").replace(" ", "_"): {"count": amount.count, "amount": _dollars(amount.amount)}
+        for name, amount in standing_rows(now)
+    }
+
+
+def reconciliation_json(found: Reconciliation) -> dict[str, Any]:
+    return {
+        "clean": not found.findings,
+        "findings": [
+            {"kind": one.kind.value, "subject": one.subject, "what": one.what, "todo": one.todo}
+            for one in found.findings
+        ],
+        "rewards": found.rewards,
+        "reward_total": _dollars(found.reward_total),
+        "bonuses": found.bonuses,
+        "bonus_total": _dollars(found.bonus_total),
+        "balance_checked": None if found.balance_checked is None else _dollars(found.balance_checked),
+        "note": found.note,
+    }
