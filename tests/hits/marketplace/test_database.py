@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,13 +13,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 
 import hits.marketplace
 from hits.marketplace.database import VERSION_TABLE, engine_for, upgrade
 from hits.marketplace.engine import Marketplace, open_marketplace
 from hits.marketplace.errors import MarketplaceError
-from hits.marketplace.tables import Base
+from hits.marketplace.tables import Base, HitRow, RequesterRow
 from tests.hits.marketplace.market import HIT_PROPERTIES, Market, external_question, refused
 from tests.hits.marketplace.test_work import all_at_once
 
@@ -178,3 +180,35 @@ def test_threads_that_settle_at_once_agree(stored_market: Market) -> None:
     with refused("RequestError", "InvalidAssignmentState"):
         listed = stored_market.client.list_assignments_for_hit(HITId=hits[0])["Assignments"]
         stored_market.client.approve_assignment(AssignmentId=listed[0]["AssignmentId"])
+
+
+CREATOR = """
+import sys
+
+from hits.marketplace.engine import Marketplace
+from hits.marketplace.settings import MarketplaceSettings
+from tests.hits.marketplace.market import HIT_PROPERTIES, external_question
+
+market = Marketplace(sys.argv[1], settings=MarketplaceSettings.for_tests())
+while True:
+    hit = market.call(
+        sys.argv[2], "CreateHIT", {**HIT_PROPERTIES, "LifetimeInSeconds": 3600, "Question": external_question()}
+    )["HIT"]
+    print(hit["HITId"], flush=True)
+"""
+
+
+def test_what_was_answered_before_a_kill_is_there_after_it(stored_market: Market) -> None:
+    command_line = [sys.executable, "-c", CREATOR, stored_market.url, stored_market.requester_id]
+    with subprocess.Popen(command_line, stdout=subprocess.PIPE, text=True) as creator:
+        assert creator.stdout is not None
+        answered = [creator.stdout.readline().strip() for _ in range(15)]
+        creator.kill()
+
+    with stored_market.engine.store.session(writes=False) as session:
+        stored = {hit.hit_id: hit.held_cents for hit in session.scalars(select(HitRow))}
+        account = session.get_one(RequesterRow, stored_market.requester_id)
+        assert account.held_cents == sum(stored.values())
+
+    assert all(answered)
+    assert set(answered) <= set(stored)
