@@ -9,6 +9,7 @@ from flask import Flask, jsonify, render_template, request
 from flask.typing import ResponseReturnValue
 from flask_limiter.errors import RateLimitExceeded
 from flask_wtf.csrf import CSRFError
+from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from app.extensions import db
@@ -108,6 +109,14 @@ _BROKEN = Trouble(
     "What you did before is stored. No try was used for an answer that you did not see.",
     "Wait a moment and load the page again.",
 )
+#: The database is there but can't write or can't be reached: a full disk, a lock that never came, a lost connection.
+_NO_ROOM = Trouble(
+    503,
+    "This can't be stored at the moment",
+    "Our database can't take it. That is our fault, and it is written to our log.",
+    "What you did before is stored. Nothing is half done, and no try was used for this.",
+    "Keep your text, wait a moment, and do it again.",
+)
 
 
 def trouble_of(error: Exception) -> Trouble:
@@ -126,6 +135,8 @@ def trouble_of(error: Exception) -> Trouble:
             return _BROKEN
         title, what, then = _HTTP.get(status, ("This did not work", "The request was refused.", GO_BACK))
         return Trouble(status, title, what, NOT_PAID_LESS if status in (413, 429) else "", then)
+    if isinstance(error, OperationalError):
+        return _NO_ROOM
     for kind in type(error).__mro__:
         if kind in _DOMAIN:
             status, title, pay, then = _DOMAIN[kind]

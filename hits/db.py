@@ -78,10 +78,13 @@ def by_value(kind: type[enum.StrEnum]) -> Enum:
 
 
 def engine_options(url: str) -> dict[str, Any]:
-    """Return create_engine options for ``url``: SQLite waits for its lock, PostgreSQL checks pooled connections."""
+    """Return create_engine options for ``url``: SQLite waits for its lock, PostgreSQL checks pooled connections.
+
+    Errors hide the values of a statement, since worker ids and texts must not reach a log.
+    """
     if url.startswith("sqlite"):
-        return {"connect_args": {"timeout": 30, "check_same_thread": False}}
-    return {"pool_pre_ping": True}
+        return {"hide_parameters": True, "connect_args": {"timeout": 30, "check_same_thread": False}}
+    return {"hide_parameters": True, "pool_pre_ping": True}
 
 
 def prepare_engine(engine: Engine) -> Engine:

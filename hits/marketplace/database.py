@@ -53,11 +53,15 @@ def engine_for(database_url: str) -> Engine:
     """Return an engine; on SQLite with WAL, synchronous=FULL, foreign keys, and write locks taken at BEGIN."""
     url = make_url(database_url)
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=20)
+        return create_engine(url, hide_parameters=True, pool_pre_ping=True, pool_size=10, max_overflow=20)
     if url.database in {None, "", ":memory:"}:
-        engine = create_engine(url, poolclass=StaticPool, connect_args={"check_same_thread": False})
+        engine = create_engine(
+            url, hide_parameters=True, poolclass=StaticPool, connect_args={"check_same_thread": False}
+        )
     else:
-        engine = create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT_SECONDS}, pool_size=10, max_overflow=20)
+        engine = create_engine(
+            url, hide_parameters=True, connect_args={"timeout": _BUSY_TIMEOUT_SECONDS}, pool_size=10, max_overflow=20
+        )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

@@ -57,3 +57,12 @@ def test_sqlite_is_durable_and_checks_foreign_keys(tmp_path: Path) -> None:
     engine.dispose()
 
     assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+
+
+def test_an_error_never_shows_the_values_of_its_statement(session: Session) -> None:
+    make.make_worker(session, mturk_worker_id="ASECRETPERSON")
+
+    with pytest.raises(IntegrityError) as caught:
+        make.make_worker(session, mturk_worker_id="ASECRETPERSON", pseudonym="w-other")
+
+    assert "[SQL parameters hidden" in str(caught.value)
