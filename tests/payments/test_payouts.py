@@ -6,7 +6,6 @@ import threading
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -51,9 +50,9 @@ def test_planning_again_changes_nothing(session: Session, clock: FixedClock) -> 
     assert promised(session) == 30
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
+def test_nothing_else_earns_one(session: Session, clock: FixedClock) -> None:
+    batch = factories.make_batch(session)
+    others: list[dict[str, Any]] = [
         {"verdict": Verdict.PENDING, "final_label": None},
         {"verdict": Verdict.FLAGGED, "final_label": None},
         {"verdict": Verdict.INVALID, "final_label": None},
@@ -65,12 +64,11 @@ def test_planning_again_changes_nothing(session: Session, clock: FixedClock) -> 
         {"fooled": False},
         {"state": AssignmentState.REJECTED},
         {"state": AssignmentState.OPENED},
-    ],
-)
-def test_nothing_else_earns_one(session: Session, clock: FixedClock, fields: dict[str, Any]) -> None:
-    verified_example(session, batch=factories.make_batch(session), **fields)
+    ]
+    for fields in others:
+        example = verified_example(session, batch=batch, **fields)
 
-    assert payouts.plan_bonuses(session, clock.now()) == []
+        assert payouts.plan_bonuses(session, clock.now()) == [], (fields, example)
     assert promised(session) == 0
 
 
