@@ -30,10 +30,10 @@ demo: $(VENV)/.installed ## Let a small simulated crowd play the whole loop (two
 	@exec $(BIN)/python -m app.cli demo
 
 test: $(VENV)/.installed-test ## Run the tests that take minutes; says what it skipped and why
-	$(BIN)/python -m pytest -n 2 -rs -m "not slow and not benchmark"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not benchmark"
 
 test-full: $(VENV)/.installed-test ## Run every test, the slow ones too
-	$(BIN)/python -m pytest -rs
+	$(BIN)/python -m pytest
 
 lint: $(VENV)/.installed-test ## Check style, types, spelling, templates and import contracts
 	$(BIN)/ruff check .

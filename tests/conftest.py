@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import secrets
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -19,8 +20,10 @@ os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 os.environ["AWS_CONFIG_FILE"] = os.environ["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
 for name in [name for name in os.environ if name.startswith(("AWS_ACCESS", "AWS_SECRET", "AWS_ENDPOINT"))]:
     del os.environ[name]
-POSTGRES_URL = os.environ.pop("DYNAHIT_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
-for name in [name for name in os.environ if name.startswith("DYNAHIT_") and name != "DYNAHIT_DATA"]:
+POSTGRES_URL = os.environ.get("DYNAHIT_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
+#: What the tests themselves may be told; an instance's settings in the shell must not reach them.
+FOR_TESTS = ("DYNAHIT_TEST_POSTGRES", "DYNAHIT_DATA", "DYNAHIT_CHROMIUM")
+for name in [name for name in os.environ if name.startswith(("DYNAHIT_", "MARKETPLACE_")) and name not in FOR_TESTS]:
     del os.environ[name]
 
 import pytest  # noqa: E402
@@ -121,3 +124,15 @@ def session(session_factory: sessionmaker[Session]) -> Iterator[Session]:
 def clock() -> FixedClock:
     """Stands at noon UTC of 15 November 2026 until a test advances it."""
     return FixedClock(datetime(2026, 11, 15, 12, tzinfo=UTC))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end what was skipped and why: one line for each reason, not one for each test."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    if reasons:
+        terminalreporter.section("what was skipped, and why")
+        for reason, count in reasons.most_common():
+            terminalreporter.write_line(f"{count:>5} skipped: {reason}")

@@ -14,6 +14,7 @@ from app.marketplace.settings import Settings as MarketplaceSettings
 from app.settings import Settings
 from hits.contexts import read_contexts
 from hits.tasks import task
+from tests.conftest import FOR_TESTS
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGURATION = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
@@ -55,7 +56,7 @@ def test_the_description_of_a_setting_is_the_one_in_the_code() -> None:
 
 def test_no_setting_is_described_that_does_not_exist() -> None:
     real = {*variables(Settings), *variables(MarketplaceSettings)}
-    of_the_launcher = {"DYNAHIT_HOME", "DYNAHIT_PORT", "MARKETPLACE_PORT", "DYNAHIT_TEST_POSTGRES"}
+    of_the_launcher = {"DYNAHIT_HOME", "DYNAHIT_PORT", "MARKETPLACE_PORT", *FOR_TESTS}
     of_make = {"TORCH_INDEX", "TORCH", "PYTHON", "VENV"}
 
     assert set(rows()) - real == of_the_launcher | of_make

@@ -18,6 +18,7 @@ from hits.marketplace.clock import SystemClock
 from hits.marketplace.engine import Marketplace
 from hits.marketplace.settings import MarketplaceSettings
 from tests.app.marketplace.conftest import PASSWORD, hit_params, question, serving
+from tests.conftest import skip_unless_ci
 
 pytestmark = pytest.mark.browser
 
@@ -51,7 +52,7 @@ HIT_PAGE = """<!doctype html><html lang="en"><title>Task</title><h1>Write a sent
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     if not CHROMIUM.exists():
-        pytest.skip(f"no browser at {CHROMIUM}: apt-get install chromium, or set DYNAHIT_CHROMIUM")
+        skip_unless_ci(f"no browser at {CHROMIUM}: apt-get install chromium, or set DYNAHIT_CHROMIUM")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
