@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -14,10 +15,12 @@ from rich.table import Table
 
 from app.extensions import db
 from app.operations.launch import LaunchPlan, LaunchResult, LaunchTerms, launch_batch, plan_launch
+from app.operations.review import approve_reviewed, expire_batch, open_hits, plan_review
 from app.operations.status import BatchStatus, batch_statuses
 from app.services import services
 from hits.contexts import read_contexts
 from hits.money import display, usd
+from hits.states import HitKind
 from hits.tasks import task
 
 group = AppGroup("hits", help="Launch batches of HITs and see how they stand.")
@@ -131,6 +134,45 @@ def status(task_code: str | None, round_number: int | None, as_json: bool) -> No
     show_statuses(found, Console())
 
 
+@group.command("review")
+@click.argument("assignment_id", metavar="ASSIGNMENT")
+@click.option("--approve", is_flag=True, help="Approve and pay it, though something was not as it should be.")
+@click.option("--plan", "plan_only", is_flag=True, help="Show why it waits and what it would cost; change nothing.")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--by", default="command line", help="Who decides, for the audit trail.")
+def review(assignment_id: str, approve: bool, plan_only: bool, yes: bool, by: str) -> None:
+    """Decide about an ASSIGNMENT that `hits status` asks you to look at."""
+    if approve == plan_only:
+        raise click.UsageError("Say --approve to pay it, or --plan to see what that means.")
+    here = services()
+    session = db.session()
+    plan = plan_review(session, here.clock, assignment_id)
+    click.echo(f"Assignment {plan.assignment_id} waits because it was {plan.reason}.")
+    click.echo(f"Approving it pays {display(plan.reward)} and a fee of {display(plan.fee)}.")
+    if plan_only:
+        click.echo("This is a plan. Nothing was changed.")
+        return
+    if not yes:
+        click.confirm("Approve it?", abort=True)
+    done = approve_reviewed(session, here.mturk, here.clock, assignment_id, by=by)
+    for finding in done.findings:
+        click.echo(finding, err=True)
+    click.echo(f"{done.approved} approved.")
+
+
+@group.command("expire")
+@click.argument("batch_id", metavar="BATCH", type=int)
+@click.option("--yes", is_flag=True, help="Don't ask.")
+def expire(batch_id: int, yes: bool) -> None:
+    """Take the open HITs of a BATCH off the site; work in hand can still be submitted and is paid."""
+    here = services()
+    session = db.session()
+    if not yes:
+        click.confirm(f"Expire {open_hits(session, batch_id)} HITs of batch {batch_id}?", abort=True)
+    done = expire_batch(session, here.mturk, batch_id)
+    click.echo(f"{len(done)} HITs of batch {batch_id} are off the site. Their held money is free again.")
+
+
 def show_plan(plan: LaunchPlan, console: Console) -> None:
     """Print a launch plan."""
     terms, worst = plan.terms, plan.worst
@@ -169,37 +211,60 @@ def show_plan(plan: LaunchPlan, console: Console) -> None:
 
 
 def show_statuses(found: list[BatchStatus], console: Console) -> None:
-    """Print batches, and below them what a person must look at."""
-    table = Table("batch", "round", "kind", "HITs", "work", "fooled", "verdicts", "next auto-approval", "marketplace")
-    for one in found:
-        table.add_row(
-            str(one.batch_id),
-            f"{one.task_code}/{one.round_number}",
-            one.kind,
-            _counts(one.hits),
-            f"{one.collected} of {one.places}: {_counts(one.assignments)}",
-            f"{one.fooled} of {one.examples}",
-            _counts(one.verdicts),
-            f"{one.next_auto_approval:%Y-%m-%d %H:%M} UTC" if one.next_auto_approval else "",
-            one.endpoint,
-        )
-    console.print(table)
+    """Print batches, a round's validation batches together, and below what a person must look at."""
+    for title, part in _blocks(found):
+        table = Table(title=title, title_justify="left", show_header=False)
+        reward = ", ".join(sorted({display(one.reward) for one in part}))
+        bonus = max(one.bonus for one in part)
+        deadlines = [one.next_auto_approval for one in part if one.next_auto_approval]
+        places, collected = sum(one.places for one in part), sum(one.collected for one in part)
+        table.add_row("HITs", _counts([one.hits for one in part]))
+        table.add_row("Work", f"{collected} of {places} submitted ({_counts([one.assignments for one in part])})")
+        table.add_row("Pay", f"{reward} each" + (f", {display(bonus)} per verified statement" if bonus else ""))
+        if any(one.examples for one in part):
+            table.add_row(
+                "Statements", f"{sum(one.examples for one in part)}, {sum(one.fooled for one in part)} fooled"
+            )
+            table.add_row("Verdicts", _counts([one.verdicts for one in part]))
+        if deadlines:
+            table.add_row("Approved by itself from", f"{min(deadlines):%Y-%m-%d %H:%M} UTC on")
+        table.add_row("Marketplace", ", ".join(sorted({one.endpoint for one in part})))
+        console.print(table)
     for one in found:
         if one.unfinished:
             console.print(
                 f"Batch {one.batch_id} was interrupted: run the same launch again to create the missing HITs.",
                 markup=False,
+                highlight=False,
             )
         for review in one.to_review:
             console.print(
-                f"Look at assignment {review.assignment_id} of batch {one.batch_id}: {review.reason}.", markup=False
+                f"Look at assignment {review.assignment_id} of batch {one.batch_id}: {review.reason}.",
+                markup=False,
+                highlight=False,
             )
+    if any(one.to_review for one in found):
+        console.print("`dynahit hits review ASSIGNMENT --approve` pays for it.", markup=False, highlight=False)
 
 
-def _counts(counts: object) -> str:
-    if not isinstance(counts, dict):
-        raise TypeError(f"Counts are a dict, not {counts!r}.")
-    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "none"
+def _blocks(found: list[BatchStatus]) -> list[tuple[str, list[BatchStatus]]]:
+    """Return what is shown together: each creation batch, and all validation batches of a round."""
+    blocks: dict[tuple[str, int, int | None, str], list[BatchStatus]] = {}
+    for one in found:
+        own = None if one.kind == HitKind.VALIDATION else one.batch_id
+        blocks.setdefault((one.task_code, one.round_number, own, one.endpoint), []).append(one)
+    titles = []
+    for (task_code, number, own, _), part in blocks.items():
+        what = f"validation, {len(part)} batches" if own is None else f"batch {own}"
+        titles.append((f"{task_code}, round {number}: {what}", part))
+    return titles
+
+
+def _counts(several: Sequence[Mapping[str, int]]) -> str:
+    total = Counter[str]()
+    for counts in several:
+        total.update(counts)
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in total.items() if count) or "none"
 
 
 def _short(text: str, most: int = 70) -> str:

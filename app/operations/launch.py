@@ -32,6 +32,8 @@ from hits.tasks import TaskSpec, digest_of, task
 from payments.fees import WorstCase, reward_fee, schedule_on, worst_case
 
 MAX_HITS = 100_000
+#: What workers' own guidelines for academic requesters name as the least, $0.15 a minute.
+REFUSED_BELOW = Decimal("9.00")
 
 
 class NotEnoughMoney(Refused):
@@ -148,6 +150,11 @@ class LaunchPlan:
             found.append(
                 f"{self.terms.assignments} assignments per HIT: from {self.many_assignments_from} on the fee on the"
                 f" reward is {self.fee_percent} % instead of {self.base_percent} %. HITs with fewer avoid that."
+            )
+        if self.hourly_wage < REFUSED_BELOW:
+            found.append(
+                f"{display(self.hourly_wage)} an hour is little: experienced workers refuse HITs below"
+                f" {display(REFUSED_BELOW)} an hour, and quick work shows in the data."
             )
         if self.left < ZERO:
             found.append(f"The balance does not cover the worst case; {display(-self.left)} are missing.")

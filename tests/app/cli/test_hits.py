@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.cli import dynahit
+from app.extensions import db
 from app.factory import create_app
 from hits.clock import FixedClock
 from hits.models import Hit, HitBatch
@@ -52,6 +53,11 @@ class Shell:
             dynahit, list(arguments), obj=ScriptInfo(create_app=lambda: self.app), input=answer, env={"COLUMNS": "200"}
         )
 
+    def close(self) -> None:
+        """Give the database connections back."""
+        with self.app.app_context():
+            db.engine.dispose()
+
 
 class _NoModel:
     def predict(self, task_code: str, answer: Mapping[str, str]) -> Prediction:
@@ -62,8 +68,12 @@ class _NoModel:
 
 
 @pytest.fixture
-def shell(session_factory: sessionmaker[Session], database_url: str, market: Market, clock: FixedClock) -> Shell:
-    return Shell(database_url, market, clock)
+def shell(
+    session_factory: sessionmaker[Session], database_url: str, market: Market, clock: FixedClock
+) -> Iterator[Shell]:
+    made = Shell(database_url, market, clock)
+    yield made
+    made.close()
 
 
 def launch(shell: Shell, contexts: Path, *more: str, answer: str = "") -> Result:
@@ -155,7 +165,9 @@ def test_too_little_money_is_refused_with_the_numbers(
 ) -> None:
     poor = Market(clock, balance="1.00")
 
-    result = launch(Shell(database_url, poor, clock), contexts, "--yes")
+    shell = Shell(database_url, poor, clock)
+    result = launch(shell, contexts, "--yes")
+    shell.close()
 
     assert result.exit_code == 1
     assert "$4.86" in result.stderr
@@ -187,6 +199,25 @@ def test_the_status_lists_batches_and_work_to_look_at(shell: Shell, contexts: Pa
     assert found["next_auto_approval"] == "2026-11-18T12:00:00+00:00"
     assert f"Look at assignment {assignment}" in table.stdout
     assert stranger not in table.output + json.dumps(found)
+
+    plan = shell("hits", "review", assignment, "--plan")
+    done = shell("hits", "review", assignment, "--approve", "--yes")
+
+    assert "pays $0.30 and a fee of $0.06" in plan.stdout
+    assert (plan.exit_code, done.exit_code) == (0, 0), plan.output + done.output
+    assert "1 approved" in done.stdout
+    assert shell("hits", "review", assignment).exit_code == 2
+
+
+def test_a_batch_is_expired_after_asking(shell: Shell, contexts: Path, market: Market) -> None:
+    launch(shell, contexts, "--yes")
+
+    refused, done = shell("hits", "expire", "1", answer="n\n"), shell("hits", "expire", "1", answer="y\n")
+
+    assert "Expire 3 HITs of batch 1?" in refused.output
+    assert refused.exit_code == 1
+    assert "3 HITs of batch 1 are off the site" in done.output
+    assert {hit["HITStatus"] for hit in market.hits()} == {"Reviewable"}
 
 
 def test_a_status_without_a_batch_says_what_to_do(shell: Shell) -> None:

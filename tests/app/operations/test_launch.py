@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
@@ -205,6 +206,34 @@ def test_a_marketplace_that_fails_twice_gets_each_hit_once(
 
     assert launched(session, market, settings, clock) == 3
     assert len(market.hits()) == 3
+
+
+def test_two_launches_at_the_same_time_make_each_hit_once(
+    session_factory: Sessions, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    together = threading.Barrier(2)
+    failures: list[BaseException] = []
+
+    def launch() -> None:
+        try:
+            with session_factory() as session:
+                together.wait(10)
+                launch_batch(session, market.client(), settings, clock, terms(hits=8), CONTEXTS)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=launch) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+    assert len(market.hits()) == 8
+    with session_factory() as session:
+        stored = session.scalars(select(Hit.mturk_hit_id)).all()
+        assert sorted(filter(None, stored)) == sorted(hit["HITId"] for hit in market.hits())
+        assert session.scalar(select(func.count()).select_from(HitBatch)) == 1
 
 
 @pytest.mark.parametrize(("status", "kind"), [(500, "ServiceFault"), (400, "ThrottlingException")])
