@@ -8,11 +8,9 @@ import sys
 import pytest
 from flask import Blueprint, Flask
 from flask.testing import FlaskClient
-from pydantic import SecretStr
 
 from app.factory import audiences, create_app, default_engine
 from app.settings import Settings
-from hits.clock import FixedClock
 from hits.errors import InvalidInput
 from tests.app.conftest import RuleEngine
 
@@ -64,27 +62,6 @@ def test_importing_and_building_the_service_leaves_torch_alone() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert run.returncode == 0, run.stderr
-
-
-def test_the_service_is_healthy_and_ready(client: FlaskClient) -> None:
-    assert client.get("/healthz").json == {"status": "ok"}
-    assert client.get("/readyz").json == {"database": "ok", "model": "ready"}
-
-
-def test_without_a_database_the_service_is_alive_and_not_ready(engine: RuleEngine, clock: FixedClock) -> None:
-    settings = Settings(
-        database_url="sqlite:////nowhere/at/all.db",
-        secret_key=SecretStr("s"),
-        pseudonym_key=SecretStr("p"),
-        aws_access_key_id=SecretStr("a"),
-        aws_secret_access_key=SecretStr("b"),
-    )
-    client = create_app(settings, engine=engine, clock=clock).test_client()
-
-    assert client.get("/healthz").status_code == 200
-    response = client.get("/readyz")
-    assert response.status_code == 503
-    assert response.json == {"database": "unreachable", "model": "ready"}
 
 
 def test_the_model_loads_at_the_first_request_not_before(settings: Settings, session_factory: object) -> None:

@@ -1,0 +1,207 @@
+"""One question to the model, killed at every step, and what is left to go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.operations.submit_attempt import ModelBroke, own_attempt, register_model, submit_attempt
+from hits.attempts import INTERRUPTED_AFTER, progress
+from hits.clock import FixedClock
+from hits.errors import AlreadySubmitted, InvalidAnswer, InvalidInput, Refused
+from hits.models import Assignment, Attempt, ModelVersion
+from hits.predictions import ModelUnavailable
+from hits.states import AssignmentState, AttemptState
+from hits.tasks.sentiment import TASK
+from inference.errors import NothingToRead
+from tests.app.conftest import RuleEngine
+from tests.factories import NOON, make_assignment, make_attempt
+
+TEXT = {"statement": "I am sad."}
+
+
+class Killed(BaseException):
+    """Stands for kill -9: nothing catches it."""
+
+
+@pytest.fixture
+def engine() -> RuleEngine:
+    return RuleEngine()
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOON)
+
+
+@pytest.fixture
+def assignment_id(session: Session) -> int:
+    made = make_assignment(session)
+    session.commit()
+    return made.id
+
+
+def test_an_answer_is_stored_with_its_model(
+    session: Session, engine: RuleEngine, clock: FixedClock, assignment_id: int
+) -> None:
+    result = submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    attempt = session.query(Attempt).one()
+    assert (result.public_id, result.failure) == (attempt.public_id, None)
+    assert (attempt.state, attempt.predicted_label, attempt.fooled) == (AttemptState.ANSWERED, "negative", False)
+    assert (attempt.model_id, attempt.model_revision, attempt.latency_ms) == ("rule", "one", 1.5)
+    assert session.query(ModelVersion).one().first_seen_at == clock.now()
+
+
+def test_a_model_version_is_registered_once(
+    session: Session, engine: RuleEngine, clock: FixedClock, assignment_id: int
+) -> None:
+    submit_attempt(session, engine, clock, assignment_id, TEXT)
+    submit_attempt(session, engine, clock, assignment_id, {"statement": "I am sadder."})
+    engine.revision = "two"
+    submit_attempt(session, engine, clock, assignment_id, {"statement": "I am saddest."})
+
+    assert [one.revision for one in session.query(ModelVersion).order_by(ModelVersion.id)] == ["one", "two"]
+
+
+def test_a_version_that_another_process_registers_in_the_same_moment_is_taken(
+    session: Session, session_factory: sessionmaker[Session], engine: RuleEngine, clock: FixedClock
+) -> None:
+    prediction = engine.predict("sentiment", TEXT)
+    with session_factory() as other:
+        register_model(other, TASK, prediction, clock)
+        other.commit()
+
+    register_model(session, TASK, prediction, clock)
+    session.commit()
+
+    assert session.query(ModelVersion).count() == 1
+
+
+@pytest.mark.parametrize("commits", [1, 2])
+def test_a_kill_at_either_commit_leaves_a_state_to_go_on_from(
+    session_factory: sessionmaker[Session], session: Session, clock: FixedClock, assignment_id: int, commits: int
+) -> None:
+    """Before the first commit nothing happened; after it the try is held, and given back when nobody answers."""
+    engine = RuleEngine()
+    with session_factory() as doomed:
+        kill_at(doomed, commits)
+        with pytest.raises(Killed):
+            submit_attempt(doomed, engine, clock, assignment_id, TEXT)
+        doomed.rollback()
+    assert session.query(Attempt).count() == commits - 1
+
+    session.rollback()
+    clock.advance(INTERRUPTED_AFTER)
+    assignment = session.get_one(Assignment, assignment_id)
+    assert progress(session, assignment, clock.now()).tries_used == 0
+    result = submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    attempt = session.query(Attempt).one()
+    assert (result.public_id, attempt.state, attempt.try_number) == (attempt.public_id, AttemptState.ANSWERED, 1)
+
+
+def kill_at(session: Session, commits: int) -> None:
+    real: Callable[[], None] = session.commit
+    seen = [0]
+
+    def commit() -> None:
+        seen[0] += 1
+        if seen[0] == commits:
+            raise Killed
+        real()
+
+    session.commit = commit  # type: ignore[method-assign]
+
+
+def test_a_kill_between_asking_and_storing_asks_once_more_under_the_same_try(
+    session_factory: sessionmaker[Session], session: Session, engine: RuleEngine, clock: FixedClock, assignment_id: int
+) -> None:
+    def die(text: str) -> None:
+        raise Killed
+
+    engine.before_answer = die
+    with session_factory() as doomed, pytest.raises(Killed):
+        submit_attempt(doomed, engine, clock, assignment_id, TEXT)
+    engine.before_answer = lambda text: None
+
+    submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    assert [one.try_number for one in session.query(Attempt)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(ModelUnavailable("down"), ModelUnavailable), (RuntimeError("broken"), ModelBroke)]
+)
+def test_a_failure_gives_the_try_back_and_says_why(
+    session: Session, engine: RuleEngine, clock: FixedClock, assignment_id: int, error: Exception, kind: type[Exception]
+) -> None:
+    engine.error = error
+
+    result = submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    attempt = session.query(Attempt).one()
+    assert isinstance(result.failure, kind)
+    assert (attempt.state, attempt.try_number) == (AttemptState.UNANSWERED, None)
+    assert attempt.failure == f"{type(error).__name__}: {error}"
+
+
+def test_a_text_with_nothing_to_read_gives_the_try_back(
+    session: Session, engine: RuleEngine, clock: FixedClock, assignment_id: int
+) -> None:
+    engine.error = NothingToRead()
+
+    with pytest.raises(InvalidInput):
+        submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    assert session.query(Attempt).one().try_number is None
+
+
+@pytest.mark.parametrize("raw", [{}, {"statement": ""}, {"statement": 7}, {"statement": None}, {"other": "x"}])
+def test_a_refused_answer_asks_nothing(
+    session: Session, engine: RuleEngine, clock: FixedClock, assignment_id: int, raw: dict[str, object]
+) -> None:
+    with pytest.raises(InvalidAnswer):
+        submit_attempt(session, engine, clock, assignment_id, raw)
+
+    assert engine.asked == []
+
+
+def test_a_saved_assignment_asks_nothing(session: Session, engine: RuleEngine, clock: FixedClock) -> None:
+    made = make_assignment(session, state=AssignmentState.SAVED)
+    session.commit()
+
+    with pytest.raises(AlreadySubmitted):
+        submit_attempt(session, engine, clock, made.id, TEXT)
+
+    assert engine.asked == []
+
+
+def test_an_answer_that_comes_after_the_try_was_given_back_does_not_count(
+    session: Session, engine: RuleEngine, clock: FixedClock, assignment_id: int, session_factory: sessionmaker[Session]
+) -> None:
+    def slow(text: str) -> None:
+        clock.advance(INTERRUPTED_AFTER + timedelta(seconds=1))
+        with session_factory() as other:
+            submit_attempt(other, RuleEngine(), clock, assignment_id, {"statement": "I am sad, asked elsewhere."})
+
+    engine.before_answer = slow
+    result = submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    assert isinstance(result.failure, ModelUnavailable)
+    tries = {one.answer["statement"]: one.try_number for one in session.query(Attempt).populate_existing()}
+    assert tries == {"I am sad.": None, "I am sad, asked elsewhere.": 1}
+
+
+def test_only_ones_own_attempts_are_found(session: Session, assignment_id: int) -> None:
+    mine = make_attempt(session, assignment=session.get_one(Assignment, assignment_id))
+    theirs = make_attempt(session, assignment=make_assignment(session, hit=mine.hit))
+
+    assert own_attempt(session, assignment_id, mine.public_id) is mine
+    with pytest.raises(Refused):
+        own_attempt(session, assignment_id, theirs.public_id)
+    with pytest.raises(Refused):
+        own_attempt(session, assignment_id, "nothing")
