@@ -13,7 +13,7 @@ from app.models import AuditEntry
 from app.requester.figures import figures
 from app.services import services
 from app.staff.access import audit
-from hits.errors import InvalidAnswer, NotFound
+from hits.errors import InvalidAnswer, NotFound, Refused
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Round, Vote
 from hits.states import AssignmentState, Verdict
 from hits.tasks import TaskSpec, task
@@ -75,6 +75,25 @@ def decide_flag(public_id: str) -> ResponseReturnValue:
     task_code, number = example.round.task_code, example.round.number
     db.session.commit()
     flash("The flag is upheld: the statement is out." if decision == "uphold" else "The flag is dismissed.")
+    return redirect(url_for("requester.round_page", task_code=task_code, number=number))
+
+
+@bp.post("/assignments/<assignment_id>/accept")
+def accept_assignment(assignment_id: str) -> ResponseReturnValue:
+    """Let an assignment that a person has looked at be approved by the next pass of the jobs."""
+    assignment = db.session.scalar(
+        select(Assignment).where(Assignment.mturk_assignment_id == assignment_id).with_for_update()
+    )
+    if assignment is None:
+        raise NotFound("This assignment is not there any more. Go back to the round.")
+    if assignment.state is not AssignmentState.SUBMITTED or assignment.review_reason is None:
+        raise Refused("This assignment waits for nobody any more. Nothing was changed.")
+    round_ = assignment.hit.batch.round
+    audit("assignment.accept", f"assignment {assignment_id}", reason=assignment.review_reason)
+    assignment.review_reason = None
+    task_code, number = round_.task_code, round_.number
+    db.session.commit()
+    flash("The assignment will be approved and paid by the next pass of the jobs.")
     return redirect(url_for("requester.round_page", task_code=task_code, number=number))
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from werkzeug.test import TestResponse
 
 from app.models import AuditEntry, StaffUser
-from hits.models import Example
+from hits.models import Assignment, Example
 from hits.states import AssignmentState, Moderation, Verdict
 from tests.app.conftest import csrf_in, sign_in
 from tests.factories import make_assignment, make_attempt, make_example, make_round, make_vote
@@ -161,3 +161,33 @@ def test_a_round_without_work_has_empty_states(requester: FlaskClient, session_f
 
     assert "Nothing waits for you" in page.text
     assert "Nothing collected yet" in page.text
+
+
+def accept(client: FlaskClient, assignment_id: str) -> TestResponse:
+    token = csrf_in(client.get("/rounds"))
+    return client.post(f"/rounds/assignments/{assignment_id}/accept", data={"csrf_token": token})
+
+
+def test_an_assignment_that_was_looked_at_is_left_to_the_jobs_and_noted(
+    requester: FlaskClient, flagged: str, rows: Rows
+) -> None:
+    doubtful = next(one for one in rows(Assignment) if one.review_reason)
+
+    first = accept(requester, doubtful.mturk_assignment_id)
+    second = accept(requester, doubtful.mturk_assignment_id)
+
+    assert first.location == "/rounds/sentiment/1"
+    assert second.status_code == 409
+    assert [one.review_reason for one in rows(Assignment)] == [None] * len(rows(Assignment))
+    entries = [(one.action, one.subject, one.detail) for one in rows(AuditEntry)]
+    assert entries == [
+        (
+            "assignment.accept",
+            f"assignment {doubtful.mturk_assignment_id}",
+            {"reason": "Never done on our page."},
+        )
+    ]
+
+
+def test_an_assignment_that_is_not_there_is_told(requester: FlaskClient) -> None:
+    assert accept(requester, "NOTHING").status_code == 404
