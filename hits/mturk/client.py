@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,8 @@ _LATER = frozenset(
 _STAMP = re.compile(r"\s*\(\d{10,}(?: s)?\)\s*$")
 _QUOTED_ID = re.compile(r'"([A-Z0-9]+)"')
 _STATUS = re.compile(r"status of: ([A-Za-z]+)")
+_LONG_PAST = datetime(2015, 1, 1, tzinfo=UTC)
+_YEAR_SECONDS = 365 * 24 * 3600
 _PAGE: Any = {"PageSize": 100}
 
 _REFUSALS: Mapping[str, type[MTurkRefused]] = {
@@ -257,13 +260,14 @@ class MTurk:
             self._client.reject_assignment(AssignmentId=assignment_id, RequesterFeedback=feedback)
 
     def expire(self, hit_id: str) -> None:
-        """Take the HIT off the site now; expiring it twice is the same as once. Raises HitMissing."""
+        """Take the HIT off the site now; expiring it twice is the same as once. Raises HitMissing.
+
+        The marketplace refuses the same moment for the same HIT within 24 hours, also when the HIT was extended in
+        between, so that every call names another moment long past.
+        """
+        long_past = _LONG_PAST + timedelta(seconds=secrets.randbelow(_YEAR_SECONDS))
         with self._translated("UpdateExpirationForHIT"):
-            try:
-                self._client.update_expiration_for_hit(HITId=hit_id, ExpireAt=datetime.fromtimestamp(0, UTC))
-            except ClientError as error:
-                if "already been processed" not in str(error):
-                    raise
+            self._client.update_expiration_for_hit(HITId=hit_id, ExpireAt=long_past)
 
     def delete(self, hit_id: str) -> None:
         """Dispose of a HIT whose work is all reviewed. Raises InvalidHitState, HitMissing."""

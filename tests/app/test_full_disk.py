@@ -1,4 +1,4 @@
-"""A full or failing disk: what can't be stored is refused in words, nothing is half done, and it goes on when there is room."""
+"""A full or failing disk: what does not fit is refused in words, nothing is half done, and it goes on later."""
 
 from __future__ import annotations
 

@@ -236,6 +236,17 @@ def test_expiring_twice_is_expiring_once(market: Market) -> None:
     assert market.mturk.hit(hit_id).status == "Reviewable"
 
 
+def test_a_hit_that_was_extended_can_be_expired_again(market: Market, clock: FixedClock) -> None:
+    hit_id = created(market.mturk)
+    market.mturk.expire(hit_id)
+    market.call("UpdateExpirationForHIT", HITId=hit_id, ExpireAt=clock.now() + timedelta(days=1))
+    assert market.mturk.hit(hit_id).status == "Assignable"
+
+    market.mturk.expire(hit_id)
+
+    assert market.mturk.hit(hit_id).status == "Reviewable"
+
+
 def test_a_hit_with_unreviewed_work_is_not_deleted(market: Market) -> None:
     hit_id = created(market.mturk)
     _, assignment = submitted(market, hit_id)
