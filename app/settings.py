@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     contact: str = Field(default="the requester, through the marketplace", description="Whom workers can reach.")
     model: str = Field(
         default="embedded:sentiment",
-        description="Target model: embedded:TASK, a local directory, or hub:NAME@REVISION.",
+        description="Target model; this version serves embedded:TASK.",
     )
     base_weights: Path | None = Field(default=None, description="Folder of all-MiniLM-L6-v2; found by itself if unset.")
     predict_seconds: float = Field(default=5.0, description="A model that takes longer counts as not available.")
