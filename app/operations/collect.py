@@ -16,7 +16,7 @@ from hits import validations
 from hits.clock import Clock
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch
 from hits.models.people import worker_for
-from hits.mturk.client import AssignmentSeen, MTurk
+from hits.mturk.client import AssignmentSeen, HitSeen, MTurk
 from hits.mturk.errors import HitMissing, MTurkError, MTurkUnavailable
 from hits.states import COLLECTED, AssignmentState, AttemptState, HitKind, HitState, Verdict
 
@@ -26,6 +26,8 @@ NEVER_OPENED = "submitted on the marketplace without opening our page"
 NO_WORK = "submitted on the marketplace without any work on our page"
 NOT_ALL_JUDGED = "submitted on the marketplace before all statements were judged"
 OTHER_WORKER = "the marketplace names another worker than our page was opened for"
+REVIEWED = (AssignmentState.APPROVED, AssignmentState.REJECTED)
+ON_THE_SITE = ("Assignable", "Unassignable")
 OFF_THE_SITE = ("Reviewable", "Reviewing", "Disposed")
 OTHER_HIT = "the marketplace names another HIT than our page was opened for"
 
@@ -43,20 +45,24 @@ class Collected:
 
 
 def collect(session: Session, mturk: MTurk, settings: Settings, clock: Clock) -> Collected:
-    """Read every open HIT's assignments and store each in a transaction of its own; close what is done.
+    """Read the open HITs' assignments and store each in a transaction of its own; close what is done.
 
-    Repeating it changes nothing. One HIT that can't be read becomes a finding and does not hold up the others.
-    Raises MTurkUnavailable when the marketplace can't be reached at all.
+    A HIT is left out while its counters show no more submissions than were reviewed here; the marketplace's list of
+    assignments is read for all others. Repeating it changes nothing. One HIT that can't be read becomes a finding and
+    does not hold up the others. Raises MTurkUnavailable when the marketplace can't be reached at all.
     """
     found = Collected()
     open_hits = _open_hits(session, mturk.endpoint)
     if not open_hits:
         return found
-    statuses = {seen.hit_id: seen.status for seen in mturk.hits()}
-    for hit_id, mturk_hit_id in open_hits:
+    there = {seen.hit_id: seen for seen in mturk.hits()}
+    for hit_id, mturk_hit_id, reviewed in open_hits:
+        hit = there.get(mturk_hit_id)
+        if hit is not None and _nothing_new(hit, reviewed):
+            continue
         try:
             assignments = list(mturk.assignments(mturk_hit_id))
-            status = statuses.get(mturk_hit_id) or mturk.hit(mturk_hit_id).status
+            status = (hit or mturk.hit(mturk_hit_id)).status
         except MTurkUnavailable:
             raise
         except HitMissing:
@@ -79,15 +85,28 @@ def collect(session: Session, mturk: MTurk, settings: Settings, clock: Clock) ->
     return found
 
 
-def _open_hits(session: Session, endpoint: str) -> list[tuple[int, str]]:
+def _open_hits(session: Session, endpoint: str) -> list[tuple[int, str, int]]:
+    """Return row id, marketplace id and number of reviewed assignments of each open HIT."""
+    reviewed = (
+        select(func.count())
+        .select_from(Assignment)
+        .where(Assignment.hit_id == Hit.id, Assignment.state.in_(REVIEWED))
+        .scalar_subquery()
+    )
     rows = session.execute(
-        select(Hit.id, Hit.mturk_hit_id)
+        select(Hit.id, Hit.mturk_hit_id, reviewed)
         .join(Hit.batch)
         .where(Hit.state == HitState.CREATED, HitBatch.endpoint == endpoint)
         .order_by(Hit.id)
     ).all()
     session.commit()
-    return [(hit_id, mturk_hit_id) for hit_id, mturk_hit_id in rows if mturk_hit_id is not None]
+    return [(hit_id, mturk_hit_id, count) for hit_id, mturk_hit_id, count in rows if mturk_hit_id is not None]
+
+
+def _nothing_new(seen: HitSeen, reviewed: int) -> bool:
+    # An expired HIT has no places available, so that this counts too many submissions and the list is read.
+    submitted = seen.max_assignments - seen.available - seen.pending
+    return seen.status in ON_THE_SITE and submitted == reviewed
 
 
 def _take_over(
@@ -199,9 +218,8 @@ def _add_examples(session: Session, hit: Hit, row: Assignment, now: datetime) ->
 def _is_done(session: Session, hit_id: int, seen: int, status: str) -> bool:
     """Tell whether nothing more can come: all places used, or the HIT off the site, and everything reviewed here."""
     hit = session.get_one(Hit, hit_id, populate_existing=True)
-    final = (AssignmentState.APPROVED, AssignmentState.REJECTED)
     reviewed = session.scalar(
-        select(func.count()).select_from(Assignment).where(Assignment.hit_id == hit_id, Assignment.state.in_(final))
+        select(func.count()).select_from(Assignment).where(Assignment.hit_id == hit_id, Assignment.state.in_(REVIEWED))
     )
     done = (reviewed or 0) >= seen and (seen >= hit.max_assignments or status in OFF_THE_SITE)
     session.commit()

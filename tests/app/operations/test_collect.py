@@ -257,7 +257,33 @@ def test_hits_of_another_marketplace_are_left_alone(crowd: Crowd, hits: list[str
     assert crowd.market.calls == []
 
 
+def test_hits_without_news_cost_no_call_of_their_own(crowd: Crowd, hits: list[str]) -> None:
+    crowd.market.calls.clear()
+    collected(crowd)
+    assert set(crowd.market.calls) == {"ListHITs"}
+
+    crowd.write(crowd.market.person("writer"), hits[0], {"What a treat, cold soup.": True})
+    crowd.open(crowd.market.person("slow"), hits[1])
+    crowd.market.calls.clear()
+
+    assert collected(crowd).submitted == 1
+    assert crowd.market.calls.count("ListAssignmentsForHIT") == 1
+
+
+def test_a_place_that_was_reviewed_does_not_hide_the_next_submission(
+    session: Session, market: Market, settings: Settings, clock: FixedClock, crowd: Crowd
+) -> None:
+    launch_batch(session, market.mturk, settings, clock, terms(hits=1, assignments=3), CONTEXTS)
+    hit_id = market.hits()[0]["HITId"]
+    for number in range(3):
+        crowd.write(market.person(f"writer{number}"), hit_id, {"What a treat, cold soup.": True})
+        assert collected(crowd).submitted == 1
+        approve_submitted(session, market.mturk, clock)
+        assert collected(crowd).closed == (number == 2)
+
+
 def test_a_marketplace_that_is_away_is_said(crowd: Crowd, hits: list[str]) -> None:
+    crowd.write(crowd.market.person("writer"), hits[0], {"What a treat, cold soup.": True})
     crowd.market.before = failing("ListAssignmentsForHIT")
 
     with pytest.raises(MTurkUnavailable):
