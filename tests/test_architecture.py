@@ -15,9 +15,6 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("app", "hits", "inference", "payments", "qualification")
 
-#: Modules whose tests stand under another name, each with the file that tests it.
-TESTED_IN: dict[str, str] = {}
-
 #: Fewer statements inside functions than this is declaration, not logic.
 LOGIC_STATEMENTS = 6
 
@@ -75,19 +72,10 @@ def test_every_module_with_logic_has_a_test_module_at_the_same_place() -> None:
     missing = [
         f"{name_of(path)} has no {name_of(mirror_of(path))}"
         for path in modules()
-        if statements_in_functions(tree_of(path)) >= LOGIC_STATEMENTS
-        and not mirror_of(path).exists()
-        and name_of(path) not in TESTED_IN
+        if statements_in_functions(tree_of(path)) >= LOGIC_STATEMENTS and not mirror_of(path).exists()
     ]
 
     assert not missing, "\n".join(missing)
-
-
-@pytest.mark.parametrize(("module", "tests"), sorted(TESTED_IN.items()))
-def test_a_module_tested_elsewhere_is_and_needs_to_be(module: str, tests: str) -> None:
-    assert (ROOT / module).exists()
-    assert (ROOT / tests).exists()
-    assert not mirror_of(ROOT / module).exists()
 
 
 def test_every_test_folder_is_a_package() -> None:
