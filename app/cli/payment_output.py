@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -51,27 +52,41 @@ def show_plan(plan: SettlePlan, console: Console) -> None:
         click.echo("Failed ones are tried again with --retry; held ones wait for the requester's decision on a flag.")
 
 
+def _table(title: str, *, show_footer: bool = False) -> Table:
+    """Return a table whose ids stay whole in a terminal of 80 columns."""
+    return Table(title=title, box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_footer=show_footer)
+
+
 def _lines_table(title: str, lines: tuple[PlanLine, ...], console: Console) -> None:
-    table = Table("worker", "round", "statement", "context", "goal → model", "votes", "state", title=title)
-    table.add_column("bonus", justify="right")
-    table.add_column("fee", justify="right")
+    table = _table(title)
+    table.add_column("worker", min_width=max(len(line.example.worker) for line in lines))
+    table.add_column("what for")
+    for head in ("bonus", "fee"):
+        table.add_column(head, justify="right", no_wrap=True)
     for line in lines:
         one = line.example
+        what = (
+            f"“{_short(one.text)}”",
+            f"context: {_short(one.context)}",
+            f"writer: {one.goal}, model: {one.model}, readers: {one.votes}",
+        )
+        worker = (one.worker, one.round, line.state.value.replace("_", " "))
         table.add_row(
-            *map(escape, (one.worker, one.round, _short(one.text), _short(one.context))),
-            escape(f"{one.goal} → {one.model}"),
-            escape(one.votes),
-            line.state.value.replace("_", " "),
+            escape("\n".join(worker)),
+            escape("\n".join(what)),
             display(line.amount),
             display(line.fee),
+            end_section=True,
         )
     console.print(table)
 
 
 def show_settlement(settlement: Settlement, console: Console) -> None:
     if settlement.settled:
-        table = Table("result", "worker", "reference", title="Settled")
-        table.add_column("bonus", justify="right")
+        table = _table("Settled")
+        for head in ("result", "worker", "reference"):
+            table.add_column(head, no_wrap=True)
+        table.add_column("bonus", justify="right", no_wrap=True)
         table.add_column("cause")
         for one in settlement.settled:
             table.add_row(one.result.value, one.worker, one.reference, display(one.amount), escape(one.cause or ""))
@@ -93,11 +108,11 @@ def show_report(found: MonthReport, now: Standing, console: Console) -> None:
         click.echo(f"Nothing was paid or promised in {found.month.words}.")
     else:
         for name, groups in (("round", found.by_round), ("worker", found.by_worker)):
-            table = Table(name, title=f"{found.month.words} by {name}", show_footer=True)
-            heads = ("assignments", "rewards", "bonuses", "promised", "paid", "fees", "total")
+            table = _table(f"{found.month.words} by {name}", show_footer=True)
+            table.add_column(name, footer="total", min_width=max(map(len, groups)))
+            heads = ("approved", "rewards", "bonuses", "promised", "paid", "fees", "total")
             for head, cell in zip(heads, _figure_cells(found.totals), strict=True):
-                table.add_column(head, footer=cell, justify="right")
-            table.columns[0].footer = "total"
+                table.add_column(head, footer=cell, justify="right", overflow="fold")
             for key, figures in groups.items():
                 table.add_row(escape(key), *_figure_cells(figures))
             console.print(table)

@@ -13,6 +13,7 @@ from app.cli.payment_output import (
     bonuses_in_words,
     plan_json,
     show_plan,
+    show_report,
     show_settlement,
     standing_json,
     standing_rows,
@@ -21,7 +22,7 @@ from app.cli.payment_output import (
 from app.operations.settle import PlanLine, Result, Settled, Settlement, SettlePlan
 from hits.money import usd
 from payments.models import PayoutState
-from payments.report import Amount, ExampleInWords, Standing
+from payments.report import Amount, ExampleInWords, Figures, Line, Month, MonthReport, Standing
 
 EXAMPLE = ExampleInWords(
     "sentiment/1", "w-1", "Good [red]soup[/red] " * 9, "A [context]", "negative", "positive", "none"
@@ -64,6 +65,22 @@ def test_square_brackets_of_a_worker_are_shown_and_long_texts_cut() -> None:
     assert "Good [red]soup[/red]" in shown(text)
     assert "A [context]" in shown(text)
     assert "…" in shown(text)
+
+
+def test_a_report_keeps_ids_whole_in_a_terminal_of_80_columns() -> None:
+    text = io.StringIO()
+    figures = Figures(1234, usd("999.99"), usd("99.99"), 999, usd("999.99"), usd("99.99"), usd("999.99"))
+
+    show_report(
+        MonthReport(Month(2026, 11), (Line("sentiment/1", "w-0123456789abcdef", figures),)),
+        standing(),
+        Console(file=text, width=80),
+    )
+
+    assert "w-0123456789abcdef" in text.getvalue()
+    assert "$2,199" in text.getvalue()
+    assert "…" not in text.getvalue()
+    assert max(map(len, text.getvalue().splitlines())) <= 80
 
 
 def test_a_plan_that_the_balance_does_not_cover_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:

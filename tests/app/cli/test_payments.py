@@ -64,7 +64,7 @@ def market(clock: FixedClock, app: Flask, session_factory: sessionmaker[Session]
 
 
 def run(app: Flask, *arguments: str, answer: str | None = None) -> Result:
-    return app.test_cli_runner(env={"COLUMNS": "220"}).invoke(group, list(arguments), input=answer)
+    return app.test_cli_runner(env={"COLUMNS": "80"}).invoke(group, list(arguments), input=answer)
 
 
 def count(session_factory: sessionmaker[Session], table: type[Any]) -> int:
@@ -84,7 +84,16 @@ def test_the_plan_shows_who_gets_what_for_which_statement_and_changes_nothing(
     result = run(app, "settle", "--plan")
 
     assert result.exit_code == 0, result.output
-    for words in ("w-", "Fine [bold]soup[/bold]", "…", "negative → positive", "2 negative", "$0.30", "$0.06", "$0.36"):
+    for words in (
+        "w-",
+        "Fine [bold]soup[/bold]",
+        "…",
+        "writer: negative, model: positive",
+        "2 negative",
+        "$0.30",
+        "$0.06",
+        "$0.36",
+    ):
         assert words in result.output
     assert "Nothing was changed" in result.output
     assert (count(session_factory, Payout), count(session_factory, LedgerTransaction)) == (0, before)
