@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import MAXYEAR, UTC, datetime
 from decimal import Decimal
 from typing import Final
 
@@ -40,7 +40,7 @@ class Month:
     def parse(cls, text: str) -> Month:
         """Return the month written as ``2026-11``. Raises InvalidMonth."""
         found = _MONTH.fullmatch(text.strip())
-        if found is None or int(found[1]) < 1:
+        if found is None or not 1 <= int(found[1]) < MAXYEAR:
             raise InvalidMonth(text)
         return cls(int(found[1]), int(found[2]))
 

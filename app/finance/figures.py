@@ -123,7 +123,8 @@ def payout_page(session: Session, states: tuple[PayoutState, ...], number: int) 
 
 def payout_detail(session: Session, reference: str) -> PayoutDetail:
     """Return one payout with its example and postings. Raises NotFound."""
-    payout = session.scalar(select(Payout).where(Payout.reference == reference))
+    # A NUL byte in the address is no text for PostgreSQL.
+    payout = session.scalar(select(Payout).where(Payout.reference == reference)) if "\0" not in reference else None
     if payout is None:
         raise NotFound(f"There is no payout {reference!r}. Look for it in the tables of the finance page.")
     transactions = session.scalars(

@@ -160,7 +160,9 @@ def test_an_example_is_shown_in_words_without_the_worker_s_id(session: Session) 
     assert example.writer.mturk_worker_id not in str(words)
 
 
-@pytest.mark.parametrize("text", ["", "2026", "2026-00", "2026-13", "2026-1", "11-2026", "0000-01", "2026-11-01"])
+@pytest.mark.parametrize(
+    "text", ["", "2026", "2026-00", "2026-13", "2026-1", "11-2026", "0000-01", "9999-12", "2026-11-01"]
+)
 def test_what_is_no_month_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(InvalidMonth, match="2026-11"):
         Month.parse(text)

@@ -185,6 +185,8 @@ def test_a_wrong_address_is_answered_with_what_is_wrong(finance: FlaskClient) ->
         ("/finance/payouts/all?page=7", 404, "There is no page 7"),
         ("/finance/payouts/all?page=x", 404, "this table has 1"),
         ("/finance/payout/DH-UNKNOWN", 404, "DH-UNKNOWN"),
+        ("/finance/payout/DH%00X", 404, "There is no payout"),
+        ("/finance?month=9999-12", 422, "is not a month"),
     ):
         response = finance.get(path)
 
