@@ -18,7 +18,7 @@ from app.services import services
 from app.worker.answers import AttemptView, attempt_view
 from app.worker.guard import claimed_assignment, current_frame, hit_of, opened_assignment, token_for
 from hits.attempts import WHY_MAX_CHARACTERS, Progress, progress, save_submission
-from hits.errors import InvalidAnswer, InvalidInput, NotYetSubmittable, Refused
+from hits.errors import AlreadySubmitted, InvalidAnswer, InvalidInput, NotYetSubmittable, Refused
 from hits.models import Assignment, Attempt, Hit
 from hits.predictions import ModelUnavailable
 from hits.states import COLLECTED, AssignmentState, HitKind
@@ -71,20 +71,19 @@ def ask() -> ResponseReturnValue:
     except (InvalidAnswer, InvalidInput) as error:
         field = error.field if isinstance(error, InvalidAnswer) else ""
         return _refused_input(assignment_id, typed, FieldError(field or next(iter(typed)), str(error)))
-    except Refused as error:
+    except AlreadySubmitted:
         if asked_by_script():
             raise
         db.session.rollback()
-        words = trouble_of(error)
-        return _page(db.session.get_one(Assignment, assignment_id), typed=typed, refusal=str(error)), words.status
+        return hand_in(db.session.get_one(Assignment, assignment_id)), 409
+    except Refused as error:
+        # Another window went on meanwhile; show where things stand together with the reason.
+        db.session.rollback()
+        assignment = db.session.get_one(Assignment, assignment_id)
+        return _shown(assignment, trouble_of(error).status, typed=typed, refusal=str(error))
     failure, status = _failure(result.failure)
     assignment = db.session.get_one(Assignment, assignment_id)
-    if asked_by_script():
-        fields = _page_fields(assignment, shown=result.public_id, failure=failure)
-        response = make_response(render_template("worker/_swaps.html", **fields), status)
-        response.headers["X-Fragment"] = "1"
-        return response
-    return _page(assignment, shown=result.public_id, failure=failure, typed=typed), status
+    return _shown(assignment, status, shown=result.public_id, failure=failure, typed=typed)
 
 
 @bp.post("/attempts/<public_id>/explanation")
@@ -130,7 +129,7 @@ def submit() -> ResponseReturnValue:
     return hand_in(db.session.get_one(Assignment, assignment_id))
 
 
-def hand_in(assignment: Assignment) -> ResponseReturnValue:
+def hand_in(assignment: Assignment) -> str:
     """Show the receipt, and the form that posts a saved assignment to the marketplace."""
     known = services()
     return render_template(
@@ -144,6 +143,23 @@ def hand_in(assignment: Assignment) -> ResponseReturnValue:
     )
 
 
+def _shown(
+    assignment: Assignment,
+    status: int,
+    *,
+    typed: dict[str, str],
+    shown: str = "",
+    failure: Failure | None = None,
+    refusal: str = "",
+) -> ResponseReturnValue:
+    if not asked_by_script():
+        return _page(assignment, shown=shown, failure=failure, typed=typed, refusal=refusal), status
+    fields = _page_fields(assignment, shown=shown, failure=failure)
+    response = make_response(render_template("worker/_swaps.html", **fields, refusal=refusal), status)
+    response.headers["X-Fragment"] = "1"
+    return response
+
+
 def _page(
     assignment: Assignment,
     *,
@@ -155,7 +171,7 @@ def _page(
     explanation_failed: bool = False,
 ) -> str:
     if assignment.state is not AssignmentState.OPENED:
-        return str(hand_in(assignment))
+        return hand_in(assignment)
     fields = _page_fields(assignment, shown=shown, failure=failure, explanation_failed=explanation_failed)
     return render_template("worker/work.html", **fields, typed=typed or {}, field_error=field_error, refusal=refusal)
 

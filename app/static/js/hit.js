@@ -3,13 +3,13 @@
 (() => {
   "use strict";
   const said = document.getElementById("said");
-  const trouble = document.getElementById("trouble");
   const store = (() => { try { sessionStorage.length; return sessionStorage; } catch { return null; } })();
   const key = (form, name) => `dynahit:${form.dataset.draft}:${name}`;
 
   const say = (words) => { if (said && words) said.textContent = words; };
 
   const tell = (error) => {
+    const trouble = document.getElementById("trouble");
     if (!trouble) return;
     const box = document.createElement("div");
     box.className = "notice notice-error";
@@ -80,7 +80,7 @@
       const body = new URLSearchParams(new FormData(form, submitter));
       const response = await fetch(form.action, { method: "POST", body, headers: { "X-Requested-With": "fetch" } });
       if (response.headers.get("X-Fragment")) {
-        trouble?.replaceChildren();
+        document.getElementById("trouble")?.replaceChildren();
         for (const input of form.querySelectorAll("textarea")) { document.getElementById(`${input.name}-error`)?.remove(); input.removeAttribute("aria-invalid"); }
         busy(form, false);
         swap(await response.text());

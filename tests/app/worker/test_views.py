@@ -235,7 +235,7 @@ def test_a_script_gets_a_fragment_with_the_parts_that_change(client: FlaskClient
 
     assert response.headers["X-Fragment"] == "1"
     assert "<html" not in response.text
-    assert [part["id"] for part in soup(response).body.find_all(recursive=False)] == ["tries", "answer"]
+    assert [part["id"] for part in soup(response).body.find_all(recursive=False)] == ["trouble", "tries", "answer"]
 
 
 def test_the_bars_are_a_table_with_words(client: FlaskClient, token: str) -> None:
@@ -297,7 +297,8 @@ def test_the_sixth_try_is_refused(client: FlaskClient, token: str, rows: Rows, e
     assert response.status_code == by_script.status_code == 409
     assert "All 5 tries are used" in response.text
     assert "Submit" in response.text
-    assert "All 5 tries are used" in by_script.json["error"]["what"]
+    assert "All 5 tries are used" in soup(by_script).find(id="trouble").get_text()
+    assert soup(by_script).find("form", {"action": "/work/submit"}) is not None
     assert len(rows(Attempt)) == 5
     assert len(engine.asked) == 5
 
@@ -756,9 +757,11 @@ def test_a_saved_hit_takes_no_more_questions(client: FlaskClient, token: str, en
     submit(client, token)
 
     response = ask(client, token, "Something else.", script=True)
+    page = ask(client, token, "Something else.")
 
-    assert response.status_code == 409
+    assert response.status_code == page.status_code == 409
     assert "already submitted" in response.json["error"]["what"]
+    assert "Your work is saved" in page.text
     assert engine.asked == ["A good queue."]
 
 
