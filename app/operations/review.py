@@ -50,7 +50,7 @@ def approve_reviewed(session: Session, mturk: MTurk, clock: Clock, mturk_assignm
         AuditEntry(
             at=clock.now(),
             staff_name=by,
-            action="assignment.approve_reviewed",
+            action="assignment.accept",
             subject=mturk_assignment_id,
             detail={"reason": reason},
         )

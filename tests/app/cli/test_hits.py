@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -227,21 +228,27 @@ def test_a_status_without_a_batch_says_what_to_do(shell: Shell) -> None:
     assert "dynahit hits launch" in result.stderr
 
 
+def instance_environment(database_url: str, endpoint: str) -> dict[str, str]:
+    """Return the environment of a process of its own on this instance."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "DYNAHIT_HOME": "/nonexistent",
+        "DYNAHIT_DATABASE_URL": database_url,
+        "DYNAHIT_MARKETPLACE_ENDPOINT": endpoint,
+        "DYNAHIT_SECRET_KEY": "x" * 32,
+        "DYNAHIT_PSEUDONYM_KEY": "x" * 32,
+        "DYNAHIT_AWS_ACCESS_KEY_ID": "AKIDTESTS",
+        "DYNAHIT_AWS_SECRET_ACCESS_KEY": "a secret of the tests",
+    }
+
+
 def test_the_documented_example_launches_a_batch_once(
-    session_factory: sessionmaker[Session], database_url: str, market: Market, session: Session
+    session_factory: sessionmaker[Session], database_url: str, market: Market
 ) -> None:
     script = [sys.executable, "docs/examples/launch_batch.py", "docs/examples/prompts.jsonl", "--hits", "2"]
     with served(market) as url:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "DYNAHIT_DATABASE_URL": database_url,
-            "DYNAHIT_MARKETPLACE_ENDPOINT": url,
-            "DYNAHIT_SECRET_KEY": "x" * 32,
-            "DYNAHIT_PSEUDONYM_KEY": "x" * 32,
-            "DYNAHIT_AWS_ACCESS_KEY_ID": "AKIDTESTS",
-            "DYNAHIT_AWS_SECRET_ACCESS_KEY": "a secret of the tests",
-        }
+        environment = instance_environment(database_url, url)
         runs = [
             subprocess.run([*script, *more], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
             for more in ([], ["--launch"], ["--launch"])
@@ -253,6 +260,31 @@ def test_the_documented_example_launches_a_batch_once(
     assert "created 2, existed before 0" in first
     assert "created 0, existed before 2" in second
     assert len(market.hits()) == 2
+
+
+def test_a_launch_that_is_killed_goes_on_where_it_stopped(
+    session_factory: sessionmaker[Session], database_url: str, market: Market, contexts: Path
+) -> None:
+    command = [sys.executable, "-m", "app.cli", *LAUNCH, "--hits", "40", "--tries", "5"]
+    command += ["--contexts", str(contexts), "--yes", "--json"]
+    with served(market) as url:
+        environment = instance_environment(database_url, url)
+        with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as process:
+            while len(market.hits()) < 5 and process.poll() is None:
+                pass
+            process.kill()
+        there = len(market.hits())
+        again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+
+    answer = json.loads(again.stdout)
+    assert process.returncode == -signal.SIGKILL
+    assert 5 <= there < 40
+    assert len(market.hits()) == 40
+    # The one whose answer was on its way when the process died is taken over, and counts as created now.
+    assert answer["created"] + answer["existing"] == 40
+    with session_factory() as session:
+        stored = session.scalars(select(Hit.mturk_hit_id)).all()
+    assert sorted(filter(None, stored)) == sorted(hit["HITId"] for hit in market.hits())
 
 
 def test_help_is_quick_and_loads_neither_the_model_nor_the_marketplace_client() -> None:
