@@ -70,6 +70,7 @@ def demo(port: int | None, marketplace_port: int | None) -> None:
                 return supervisor.stop_asked
 
             play(instance, stopped)
+            say("\nThe demo stops dynahit again: `make up` starts it, and the pages above are there.")
 
         say("dynahit is not running here: the demo starts it and stops it at the end.")
         run(folder, port, marketplace_port, sample=True, when_ready=on_own_instance)
@@ -331,9 +332,9 @@ def summary(instance: Instance, story: Story, seconds: float) -> str:
             "Look at it:",
             f"  {instance.service_url}/rounds     the round, its statements, the flagged one",
             f"  {instance.service_url}/finance    what was paid and what is owed",
-            f"  {instance.marketplace_url}           the worker site",
-            "  dynahit hits status",
-            "  dynahit payments report",
-            "  dynahit export sentiment --round 1 --out round-1.jsonl",
+            f"  {instance.marketplace_url}            the worker site",
+            "  .venv/bin/dynahit hits status",
+            "  .venv/bin/dynahit payments report",
+            "  .venv/bin/dynahit export sentiment --round 1 --out round-1.jsonl",
         ]
     )
