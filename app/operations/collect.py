@@ -133,12 +133,12 @@ def _take_over(
     if seen.status == "Rejected":
         row.rejected_at = seen.rejection_time or now
         row.state = AssignmentState.REJECTED
+    if seen.status == "Approved" and row.approved_at is None:
+        approve.record_approval(session, row, seen.approval_time or now)
     if row.state is not AssignmentState.REJECTED and row.review_reason in (None, NOT_ALL_JUDGED):
         found.examples += _add_examples(session, hit, row, now)
         if hit.batch.kind is HitKind.VALIDATION:
             found.votes += validations.count_votes(session, row, now)
-    if seen.status == "Approved" and row.approved_at is None:
-        approve.record_approval(session, row, seen.approval_time or now)
     session.commit()
 
 

@@ -201,6 +201,24 @@ def test_rejected_work_is_noted_and_asks_nobody_to_validate_it(crowd: Crowd, hit
     assert crowd.session.scalar(select(func.count()).select_from(LedgerTransaction)) == 0
 
 
+def test_a_rejection_that_is_taken_back_counts_after_all(
+    session: Session, market: Market, settings: Settings, clock: FixedClock, crowd: Crowd
+) -> None:
+    launch_batch(session, market.mturk, settings, clock, terms(hits=1, assignments=2), CONTEXTS)
+    hit_id = market.hits()[0]["HITId"]
+    assignment_id = crowd.write(market.person("writer"), hit_id, {"What a treat, cold soup.": True})
+    market.mturk.reject(assignment_id, "Rejected by hand elsewhere.")
+    collected(crowd)
+    market.call("ApproveAssignment", AssignmentId=assignment_id, OverrideRejection=True)
+    market.submit(market.accept(market.person("another"), hit_id))
+
+    found = collected(crowd)
+
+    row = assignment_row(session, assignment_id)
+    assert (row.state, found.examples) == (AssignmentState.APPROVED, 1)
+    assert [one.reference for one in session.scalars(select(LedgerTransaction))] == [assignment_id]
+
+
 def test_every_page_of_assignments_is_read(
     session: Session, market: Market, settings: Settings, clock: FixedClock, crowd: Crowd
 ) -> None:
