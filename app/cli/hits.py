@@ -12,6 +12,7 @@ from flask.cli import AppGroup
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 from app.extensions import db
 from app.operations.launch import LaunchPlan, LaunchResult, LaunchTerms, launch_batch, plan_launch
@@ -202,7 +203,7 @@ def show_plan(plan: LaunchPlan, console: Console) -> None:
     shown = plan.goals_by_context[:10]
     goals = Table("context", "goals", title="Goals by context")
     for context, counts in shown:
-        goals.add_row(_short(context), ", ".join(f"{count} {label}" for label, count in sorted(counts.items())))
+        goals.add_row(Text(_short(context)), ", ".join(f"{count} {label}" for label, count in sorted(counts.items())))
     if len(plan.goals_by_context) > len(shown):
         goals.caption = f"and {len(plan.goals_by_context) - len(shown)} more contexts"
     console.print(goals)
@@ -222,9 +223,8 @@ def show_statuses(found: list[BatchStatus], console: Console) -> None:
         table.add_row("Work", f"{collected} of {places} submitted ({_counts([one.assignments for one in part])})")
         table.add_row("Pay", f"{reward} each" + (f", {display(bonus)} per verified statement" if bonus else ""))
         if any(one.examples for one in part):
-            table.add_row(
-                "Statements", f"{sum(one.examples for one in part)}, {sum(one.fooled for one in part)} fooled"
-            )
+            statements, fooled = sum(one.examples for one in part), sum(one.fooled for one in part)
+            table.add_row("Statements", f"{statements}, of which {fooled} fooled the model")
             table.add_row("Verdicts", _counts([one.verdicts for one in part]))
         if deadlines:
             table.add_row("Approved by itself from", f"{min(deadlines):%Y-%m-%d %H:%M} UTC on")
@@ -232,8 +232,10 @@ def show_statuses(found: list[BatchStatus], console: Console) -> None:
         console.print(table)
     for one in found:
         if one.unfinished:
+            creation = one.kind == HitKind.CREATION
+            way_out = "run the same launch again" if creation else "`dynahit jobs run` goes on with it"
             console.print(
-                f"Batch {one.batch_id} was interrupted: run the same launch again to create the missing HITs.",
+                f"Batch {one.batch_id} was interrupted, some of its HITs do not exist yet: {way_out}.",
                 markup=False,
                 highlight=False,
             )
@@ -255,7 +257,7 @@ def _blocks(found: list[BatchStatus]) -> list[tuple[str, list[BatchStatus]]]:
         blocks.setdefault((one.task_code, one.round_number, own, one.endpoint), []).append(one)
     titles = []
     for (task_code, number, own, _), part in blocks.items():
-        what = f"validation, {len(part)} batches" if own is None else f"batch {own}"
+        what = f"validation, {len(part)} {'batch' if len(part) == 1 else 'batches'}" if own is None else f"batch {own}"
         titles.append((f"{task_code}, round {number}: {what}", part))
     return titles
 

@@ -97,6 +97,16 @@ def test_a_plan_shows_costs_wage_and_balance_and_changes_nothing(
     assert (market.hits(), batches(session)) == ([], 0)
 
 
+def test_a_context_is_shown_as_it_is_written(shell: Shell, tmp_path: Path) -> None:
+    odd = tmp_path / "odd.jsonl"
+    odd.write_text(json.dumps({"prompt": "[/red] 5 < 6 [bold]\u05e9\u05dc\u05d5\u05dd <script> \U0001f600"}))
+
+    result = launch(shell, odd, "--plan")
+
+    assert result.exit_code == 0, result.output
+    assert "[/red] 5 < 6 [bold]" in result.output
+
+
 def test_a_plan_is_json_if_wanted(shell: Shell, contexts: Path) -> None:
     plan = json.loads(launch(shell, contexts, "--plan", "--json").stdout)
 
