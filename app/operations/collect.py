@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from app.operations import approve
 from app.settings import Settings
 from hits import validations
+from hits.attempts import progress
 from hits.clock import Clock
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch
 from hits.models.people import worker_for
@@ -24,12 +25,15 @@ log = logging.getLogger(__name__)
 
 NEVER_OPENED = "submitted on the marketplace without opening our page"
 NO_WORK = "submitted on the marketplace without any work on our page"
+NOT_FINISHED = "submitted on the marketplace with tries left and without fooling the model"
 NOT_ALL_JUDGED = "submitted on the marketplace before all statements were judged"
 OTHER_WORKER = "the marketplace names another worker than our page was opened for"
 REVIEWED = (AssignmentState.APPROVED, AssignmentState.REJECTED)
 ON_THE_SITE = ("Assignable", "Unassignable")
 OFF_THE_SITE = ("Reviewable", "Reviewing", "Disposed")
 OTHER_HIT = "the marketplace names another HIT than our page was opened for"
+#: Doubts about how much was done; what was done counts.
+UNFINISHED = (NOT_FINISHED, NOT_ALL_JUDGED)
 
 
 @dataclass
@@ -126,7 +130,7 @@ def _take_over(
         row.accepted_at = seen.accept_time
         row.submitted_at = seen.submit_time or now
         row.auto_approval_at = seen.auto_approval_time
-        row.review_reason = row.review_reason or _doubt(session, hit, row)
+        row.review_reason = row.review_reason or _doubt(session, hit, row, now)
         row.state = AssignmentState.SUBMITTED
         found.submitted += 1
         found.to_review += row.review_reason is not None
@@ -135,7 +139,7 @@ def _take_over(
         row.state = AssignmentState.REJECTED
     if seen.status == "Approved" and row.approved_at is None:
         approve.record_approval(session, row, seen.approval_time or now)
-    if row.state is not AssignmentState.REJECTED and row.review_reason in (None, NOT_ALL_JUDGED):
+    if row.state is not AssignmentState.REJECTED and row.review_reason in (None, *UNFINISHED):
         found.examples += _add_examples(session, hit, row, now)
         if hit.batch.kind is HitKind.VALIDATION:
             found.votes += validations.count_votes(session, row, now)
@@ -164,13 +168,15 @@ def _matched(
     return row
 
 
-def _doubt(session: Session, hit: Hit, row: Assignment) -> str | None:
+def _doubt(session: Session, hit: Hit, row: Assignment, now: datetime) -> str | None:
     """Return why a person must look before this is approved; None for work that was saved here or can stand so."""
     if row.state is AssignmentState.SAVED:
         return None
     # The page's last step was skipped, but what was done before is stored.
     if hit.batch.kind is HitKind.CREATION:
-        return None if _answered(session, row) else NO_WORK
+        if not _answered(session, row):
+            return NO_WORK
+        return None if progress(session, row, now).can_submit else NOT_FINISHED
     votes = validations.draft_votes(session, row)
     if not votes:
         return NO_WORK

@@ -93,9 +93,11 @@ def create_hits(
             seen = known.get(ANNOTATION_PREFIX + hit.reference)
         if seen is None:
             current = _announce(session, hit, clock.now())
-            seen = _create(mturk, settings, terms, current)
-        _store(session, hit.id, seen, clock.now())
-        _check_requirements(mturk, terms, seen)
+            # Without one, another process that creates this batch was faster.
+            seen = _create(mturk, settings, terms, current) if current is not None else None
+        if seen is not None:
+            _store(session, hit.id, seen, clock.now())
+            _check_requirements(mturk, terms, seen)
         if on_created is not None:
             on_created(existing + number, total)
     return len(wanted)
@@ -136,9 +138,16 @@ def _missing(session: Session, batch_id: int) -> tuple[int, int, list[_Wanted]]:
     return len(rows), len(rows) - len(missing), missing
 
 
-def _announce(session: Session, hit: _Wanted, now: datetime) -> _Wanted:
-    """Commit that the token is about to be sent; one that the marketplace has forgotten is replaced first."""
-    row = session.get_one(Hit, hit.id, populate_existing=True)
+def _announce(session: Session, hit: _Wanted, now: datetime) -> _Wanted | None:
+    """Commit that the token is about to be sent; one that the marketplace has forgotten is replaced first.
+
+    None when the HIT has its id by now.
+    """
+    row = session.get_one(Hit, hit.id, populate_existing=True, with_for_update=True)
+    if row.mturk_hit_id is not None:
+        row.state = HitState.CLOSED if row.state is HitState.CLOSED else HitState.CREATED
+        session.commit()
+        return None
     row.state = HitState.CREATING
     if row.token_sent_at is None or now - row.token_sent_at >= TOKEN_LIFE:
         if row.token_sent_at is not None:
@@ -166,11 +175,12 @@ def _create(mturk: MTurk, settings: Settings, terms: _Terms, hit: _Wanted) -> Hi
 
 
 def _store(session: Session, hit_id: int, seen: HitSeen, now: datetime) -> None:
-    row = session.get_one(Hit, hit_id, populate_existing=True)
+    row = session.get_one(Hit, hit_id, populate_existing=True, with_for_update=True)
     if row.mturk_hit_id is None:
         row.mturk_hit_id = seen.hit_id
-        row.state = HitState.CREATED
         row.created_at = now
+    if row.state is not HitState.CLOSED:
+        row.state = HitState.CREATED
     row.expires_at = seen.expires_at
     session.commit()
 

@@ -109,6 +109,32 @@ def test_an_opened_page_without_work_waits_for_a_person(crowd: Crowd, hits: list
     assert assignment_row(crowd.session, assignment_id).review_reason == collection.NO_WORK
 
 
+def test_a_hit_left_half_way_past_our_button_counts_its_attempts_and_waits_for_a_person(
+    crowd: Crowd, hits: list[str]
+) -> None:
+    assignment_id = crowd.open(crowd.market.person("hasty"), hits[0])
+    crowd.ask(assignment_id, "Nice, a bill.", fools=False)
+    crowd.market.submit(assignment_id)
+
+    found = collected(crowd)
+    approve_submitted(crowd.session, crowd.market.mturk, crowd.clock)
+
+    assert (found.submitted, found.examples, found.to_review) == (1, 1, 1)
+    assert assignment_row(crowd.session, assignment_id).review_reason == collection.NOT_FINISHED
+    assert "ApproveAssignment" not in crowd.market.calls
+
+
+def test_all_tries_used_are_finished_work_also_past_our_button(crowd: Crowd, hits: list[str]) -> None:
+    assignment_id = crowd.open(crowd.market.person("writer"), hits[0])
+    for number in range(5):
+        crowd.ask(assignment_id, f"Nice, bill number {number}.", fools=False)
+    crowd.market.submit(assignment_id)
+
+    collected(crowd)
+
+    assert assignment_row(crowd.session, assignment_id).review_reason is None
+
+
 def test_a_worker_who_returned_and_took_the_hit_again_keeps_the_attempts(crowd: Crowd, hits: list[str]) -> None:
     writer = crowd.market.person("writer")
     first = crowd.open(writer, hits[0])

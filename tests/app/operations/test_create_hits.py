@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from app.operations.create_hits import create_hits, new_reference, new_token, requirements_of, unfinished_batches
 from app.settings import Settings
@@ -115,3 +115,46 @@ def test_no_transaction_is_open_while_the_marketplace_works(
 
     assert open_during == []
     assert market.calls.count("CreateHITWithHITType") == 2
+
+
+def test_two_processes_that_create_the_same_batch_make_each_hit_once_and_leave_none_half_made(
+    session: Session,
+    session_factory: sessionmaker[Session],
+    market: Market,
+    settings: Settings,
+    clock: FixedClock,
+) -> None:
+    batch_id = planned(session, 3).id
+    session.commit()
+    others: list[str] = []
+
+    def other_goes_first(operation: str) -> None:
+        # The other process does the whole batch while this one waits for its first HIT.
+        if operation == "CreateHITWithHITType" and not others:
+            others.append(operation)
+            with session_factory() as other:
+                create_hits(other, market.mturk, settings, clock, batch_id)
+
+    market.before = other_goes_first
+    create_hits(session, market.mturk, settings, clock, batch_id)
+
+    session.expire_all()
+    rows = session.scalars(select(Hit)).all()
+    assert {row.state for row in rows} == {HitState.CREATED}
+    assert sorted(row.mturk_hit_id or "" for row in rows) == sorted(hit["HITId"] for hit in market.hits())
+
+
+def test_a_hit_that_was_left_half_made_with_its_id_is_mended(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    batch_id = planned(session, 1).id
+    create_hits(session, market.mturk, settings, clock, batch_id)
+    hit = session.scalars(select(Hit)).one()
+    hit.state = HitState.CREATING
+    session.commit()
+
+    create_hits(session, market.mturk, settings, clock, batch_id)
+
+    session.refresh(hit)
+    assert hit.state is HitState.CREATED
+    assert len(market.hits()) == 1
