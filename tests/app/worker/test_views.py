@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -163,13 +163,15 @@ def test_an_unknown_reference_says_that_returning_is_harmless(client: FlaskClien
 
 
 @pytest.fixture
-def strict(settings: Settings, app: Flask, engine: RuleEngine, clock: FixedClock) -> FlaskClient:
+def strict(
+    settings: Settings, session_factory: sessionmaker[Session], engine: RuleEngine, clock: FixedClock
+) -> Iterator[FlaskClient]:
     """A client of a service that demands the marketplace's signature."""
     signed = settings.model_copy(update={"frame_secret": SecretStr("shared")})
     built = create_app(signed, engine=engine, clock=clock)
+    yield built.test_client()
     with built.app_context():
         db.engine.dispose()
-    return built.test_client()
 
 
 def signed_query(hit: Hit, clock: FixedClock, **changes: str) -> dict[str, str]:
