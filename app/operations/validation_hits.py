@@ -53,8 +53,8 @@ def open_validation_hits(session: Session, mturk: MTurk, settings: Settings, clo
     if not due:
         return opened
     qualification = validator_type(mturk, settings.validator_qualification)
-    for round_id, groups in due:
-        batch_id = _store_rows(session, mturk.endpoint, settings, clock.now(), round_id, groups, qualification)
+    for round_id in due:
+        batch_id = _store_rows(session, mturk.endpoint, settings, clock.now(), round_id, qualification)
         if batch_id is not None:
             opened += create_hits(session, mturk, settings, clock, batch_id)
     return opened
@@ -78,19 +78,19 @@ def grouped(shortages: Sequence[Shortage], *, items: int, wait: timedelta, now: 
     return found
 
 
-def _due(session: Session, settings: Settings, now: datetime) -> list[tuple[int, list[Group]]]:
+def _due(session: Session, settings: Settings, now: datetime) -> list[int]:
     pending = select(Example.round_id).where(Example.verdict == Verdict.PENDING)
-    found = []
-    for round_ in session.scalars(select(Round).where(Round.id.in_(pending)).order_by(Round.id)):
-        groups = grouped(
-            validations.shortages(session, round_, now),
-            items=settings.validation_items,
-            wait=timedelta(seconds=settings.validation_wait_seconds),
-            now=now,
-        )
-        if groups:
-            found.append((round_.id, groups))
-    return found
+    rounds = session.scalars(select(Round).where(Round.id.in_(pending)).order_by(Round.id)).all()
+    return [round_.id for round_ in rounds if _groups(session, round_, settings, now)]
+
+
+def _groups(session: Session, round_: Round, settings: Settings, now: datetime) -> list[Group]:
+    return grouped(
+        validations.shortages(session, round_, now),
+        items=settings.validation_items,
+        wait=timedelta(seconds=settings.validation_wait_seconds),
+        now=now,
+    )
 
 
 def _store_rows(
@@ -99,11 +99,15 @@ def _store_rows(
     settings: Settings,
     now: datetime,
     round_id: int,
-    groups: Sequence[Group],
     qualification_type_id: str,
 ) -> int | None:
-    """Commit the batch with its planned HITs and their items; None when another process was faster."""
-    round_ = session.get_one(Round, round_id)
+    """Commit a batch with the planned HITs that are due, and their items; None when another process was faster."""
+    # The lock makes looking and writing one step, so that two processes don't open the same HITs.
+    round_ = session.get_one(Round, round_id, populate_existing=True, with_for_update=True)
+    groups = _groups(session, round_, settings, now)
+    if not groups:
+        session.rollback()
+        return None
     spec = task(round_.task_code)
     of_round = (HitBatch.round_id == round_id) & (HitBatch.kind == HitKind.VALIDATION)
     sequence = (session.scalar(select(func.count()).select_from(HitBatch).where(of_round)) or 0) + 1

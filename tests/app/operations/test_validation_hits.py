@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from app.operations.collect import collect
 from app.operations.create_hits import create_hits
@@ -52,6 +52,27 @@ def test_ten_waiting_examples_make_a_full_hit_at_once() -> None:
     groups = grouped([shortage(number) for number in range(23)], items=10, wait=timedelta(seconds=60), now=NOON)
 
     assert groups == [Group(2, tuple(range(10))), Group(2, tuple(range(10, 20)))]
+
+
+def test_two_processes_that_look_at_once_open_each_validation_hit_once(
+    crowd: Crowd, hits: list[str], session_factory: sessionmaker[Session]
+) -> None:
+    fooling(crowd, hits)
+    crowd.clock.advance(timedelta(seconds=61))
+    others: list[int] = []
+
+    def other_goes_first(operation: str) -> None:
+        # The other process opens its HITs between this one's look and its writing.
+        if not others:
+            others.append(0)
+            with session_factory() as other:
+                others[0] = open_validation_hits(other, crowd.market.mturk, crowd.settings, crowd.clock)
+
+    crowd.market.before = other_goes_first
+
+    assert opened(crowd) == 0
+    assert others == [1]
+    assert len(validation_rows(crowd.session)) == 1
 
 
 def test_a_smaller_hit_is_due_when_its_oldest_example_has_waited() -> None:
