@@ -27,7 +27,7 @@ for name in [name for name in os.environ if name.startswith(("DYNAHIT_", "MARKET
     del os.environ[name]
 
 import pytest  # noqa: E402
-from sqlalchemy import create_engine, make_url, text  # noqa: E402
+from sqlalchemy import URL, create_engine, make_url, text  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 from sqlalchemy.orm import Session, sessionmaker  # noqa: E402
 
@@ -65,17 +65,9 @@ def skip_unless_ci(reason: str) -> None:
     pytest.skip(reason)
 
 
-@pytest.fixture(
-    params=[
-        pytest.param("sqlite", marks=pytest.mark.sqlite),
-        pytest.param("postgresql", marks=pytest.mark.postgresql),
-    ]
-)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of an empty database of the test's own."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'test.db'}"
-        return
+@pytest.fixture(scope="session")
+def postgres_database() -> Iterator[URL]:
+    """A PostgreSQL database of this test process; making one for each test would wait for the disk each time."""
     if reason := why_no_postgres():
         skip_unless_ci(reason)
     name = f"dynahit_test_{secrets.token_hex(6)}"
@@ -83,11 +75,43 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     with server.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))
     try:
-        yield make_url(POSTGRES_URL).set(database=name).render_as_string(hide_password=False)
+        yield make_url(POSTGRES_URL).set(database=name)
     finally:
         with server.connect() as connection:
             connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
         server.dispose()
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("sqlite", marks=pytest.mark.sqlite),
+        pytest.param("postgresql", marks=pytest.mark.postgresql),
+    ]
+)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of an empty database of the test's own; on PostgreSQL an own schema, which is as empty."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'test.db'}"
+        return
+    url: URL = request.getfixturevalue("postgres_database")
+    schema = f"test_{secrets.token_hex(6)}"
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE SCHEMA {schema}"))
+    # The server does not crash in these tests, so that waiting for its disk at each commit would prove nothing.
+    options = f"-csearch_path={schema} -csynchronous_commit=off"
+    try:
+        yield url.update_query_dict({"options": options}).render_as_string(hide_password=False)
+    finally:
+        with engine.connect() as connection:
+            # A connection that a test has left open must not reach into the next one.
+            connection.execute(
+                text(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid != pg_backend_pid()"
+                )
+            )
+        engine.dispose()
 
 
 def register_tables() -> None:

@@ -53,8 +53,9 @@ def table(inspector: Inspector, name: str) -> dict[str, Any]:
 def triggers(engine: Engine) -> list[Any]:
     statements = {
         "sqlite": "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name",
-        "postgresql": "SELECT tgname, tgrelid::regclass::text, pg_get_triggerdef(oid) FROM pg_trigger"
-        " WHERE NOT tgisinternal ORDER BY tgname",
+        "postgresql": "SELECT tgname, relname, pg_get_triggerdef(pg_trigger.oid) FROM pg_trigger"
+        " JOIN pg_class ON pg_class.oid = tgrelid"
+        " WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace ORDER BY tgname",
     }
     with engine.connect() as connection:
         return [tuple(row) for row in connection.execute(text(statements[engine.dialect.name]))]
