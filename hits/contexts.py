@@ -35,12 +35,15 @@ def read_contexts(path: Path, spec: TaskSpec) -> list[dict[str, str]]:
             continue
         try:
             context = spec.check_context(json.loads(content))
-        except json.JSONDecodeError as error:
-            findings.append(Finding(number, f"not JSON: {error.msg} at column {error.colno}"))
-        except RecursionError:
-            findings.append(Finding(number, "not a context: nested too deeply"))
         except InvalidAnswer as error:
             findings.append(Finding(number, str(error)))
+        except json.JSONDecodeError as error:
+            findings.append(Finding(number, f"not JSON: {error.msg} at column {error.colno}"))
+        except ValueError:
+            # Python reads no whole number of thousands of digits.
+            findings.append(Finding(number, "not a context: a number of too many digits"))
+        except RecursionError:
+            findings.append(Finding(number, "not a context: nested too deeply"))
         else:
             digest = digest_of(context)
             if digest in first_seen:

@@ -36,18 +36,20 @@ def test_every_broken_line_is_named_with_its_reason(tmp_path: Path) -> None:
         '{"prompt": 3}',
         '{"prompt": "nul \\u0000"}',
         "[" * 100_000,
+        '{"prompt": ' + "9" * 6000 + "}",
     ]
     with pytest.raises(InvalidContexts) as caught:
         read_contexts(written(tmp_path, "\n".join(lines).encode()), SPEC)
 
     found = {finding.line: finding.reason for finding in caught.value.findings}
-    assert sorted(found) == [2, 3, 4, 5, 6, 7, 8, 9]
+    assert sorted(found) == [2, 3, 4, 5, 6, 7, 8, 9, 10]
     assert "not JSON" in found[2]
     assert "unknown field 'text'" in found[3]
     assert "not list" in found[4]
     assert "empty" in found[5]
     assert "line 1" in found[6]
     assert "nested too deeply" in found[9]
+    assert "too many digits" in found[10]
     assert "nothing was launched" in str(caught.value)
 
 
