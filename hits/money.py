@@ -8,6 +8,8 @@ from hits.errors import HitsError
 
 CENT = Decimal("0.01")
 ZERO = Decimal("0.00")
+#: More than any account holds; the databases keep whole cents up to about 92 quadrillion dollars.
+LARGEST = Decimal("10000000000000")
 
 
 class MoneyError(HitsError):
@@ -30,10 +32,16 @@ def usd(amount: str | int | Decimal) -> Decimal:
     try:
         cents = value.quantize(CENT)
     except InvalidOperation:
-        raise MoneyError(f"{amount!r} is too large for an amount of money.") from None
+        raise _too_large(amount) from None
     if cents != value:
         raise MoneyError(f"{amount!r} has a fraction of a cent. The smallest step is 0.01.")
+    if cents > LARGEST:
+        raise _too_large(amount)
     return cents
+
+
+def _too_large(amount: object) -> MoneyError:
+    return MoneyError(f"{amount!r} is too large for an amount of money.")
 
 
 def rounded(amount: Decimal) -> Decimal:

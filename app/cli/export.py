@@ -18,7 +18,7 @@ from hits.export import export_round
 
 @click.command("export")
 @click.argument("task_code", metavar="TASK")
-@click.option("--round", "round_number", type=int, required=True, help="Number of the round.")
+@click.option("--round", "round_number", type=click.IntRange(1, 10_000), required=True, help="Number of the round.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write. [default: stdout]")
 @with_appcontext
 def export(task_code: str, round_number: int, out: Path | None) -> None:

@@ -124,7 +124,7 @@ def launch(
 
 @group.command("status")
 @click.option("--task", "task_code", help="Only this task.")
-@click.option("--round", "round_number", type=int, help="Only this round.")
+@click.option("--round", "round_number", type=click.IntRange(1, 10_000), help="Only this round.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def status(task_code: str | None, round_number: int | None, as_json: bool) -> None:
     """Show every batch: HITs, work, verdicts, deadlines."""
@@ -162,7 +162,7 @@ def review(assignment_id: str, approve: bool, plan_only: bool, yes: bool, by: st
 
 
 @group.command("expire")
-@click.argument("batch_id", metavar="BATCH", type=int)
+@click.argument("batch_id", metavar="BATCH", type=click.IntRange(1, 2**31 - 1))
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def expire(batch_id: int, yes: bool) -> None:
     """Take the open HITs of a BATCH off the site; work in hand can still be submitted and is paid."""

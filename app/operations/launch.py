@@ -32,6 +32,8 @@ from hits.tasks import TaskSpec, digest_of, task
 from payments.fees import WorstCase, reward_fee, schedule_on, worst_case
 
 MAX_HITS = 100_000
+#: Of reward and of bonus.
+MOST_PAID = Decimal("10000.00")
 #: What workers' own guidelines for academic requesters name as the least, $0.15 a minute.
 REFUSED_BELOW = Decimal("9.00")
 
@@ -66,6 +68,9 @@ class LaunchTerms:
         object.__setattr__(self, "bonus", usd(self.bonus))
         if self.reward < CENT:
             raise InvalidInput("The reward is $0.00. A HIT pays at least $0.01; see the hourly wage in the plan.")
+        for name, amount in (("reward", self.reward), ("bonus", self.bonus)):
+            if amount > MOST_PAID:
+                raise InvalidInput(f"The {name} is {display(amount)}; at most {display(MOST_PAID)} is possible.")
         limits = {
             "round_number": (1, 10_000),
             "hits": (1, MAX_HITS),
@@ -75,6 +80,7 @@ class LaunchTerms:
             "lifetime_hours": (1, 365 * 24),
             "auto_approval_hours": (0, 30 * 24),
             "assignment_minutes": (1, 7 * 24 * 60),
+            "seed": (0, 2**31 - 1),
         }
         for field, (least, most) in limits.items():
             value = getattr(self, field)

@@ -44,7 +44,7 @@ def rounds() -> ResponseReturnValue:
     return render_template("requester/rounds.html", rows=rows)
 
 
-@bp.get("/<task_code>/<int:number>")
+@bp.get("/<task_code>/<int(max=10000):number>")
 def round_page(task_code: str, number: int) -> ResponseReturnValue:
     """Show one round: five figures, then what needs a hand, then batches and verdicts."""
     round_ = _round(task_code, number)

@@ -231,6 +231,14 @@ def test_a_batch_is_expired_after_asking(shell: Shell, contexts: Path, market: M
     assert {hit["HITStatus"] for hit in market.hits()} == {"Reviewable"}
 
 
+@pytest.mark.parametrize("command", [("hits", "expire", "9" * 21), ("hits", "status", "--round", "9" * 21)])
+def test_an_absurd_number_is_refused_in_words(shell: Shell, command: tuple[str, ...]) -> None:
+    answer = shell(*command)
+
+    assert answer.exit_code == 2
+    assert "is not in the range" in answer.output
+
+
 def test_a_status_without_a_batch_says_what_to_do(shell: Shell) -> None:
     result = shell("hits", "status")
 

@@ -358,6 +358,9 @@ def test_an_amount_that_is_none_is_refused(reward: str) -> None:
         {"lifetime_hours": 9000},
         {"auto_approval_hours": 721},
         {"round_number": 0},
+        {"reward": "10000.01"},
+        {"bonus": "99999999.00"},
+        {"seed": 2**31},
     ],
 )
 def test_terms_that_cannot_be_offered_are_refused(changes: dict[str, object]) -> None:

@@ -54,6 +54,10 @@ def test_without_rounds_the_page_says_how_to_begin(requester: FlaskClient) -> No
     assert "dynahit hits launch" in page.text
 
 
+def test_a_round_of_an_absurd_number_is_not_there(requester: FlaskClient) -> None:
+    assert requester.get(f"/rounds/sentiment/{10**24}").status_code == 404
+
+
 def test_rounds_are_listed_with_their_figures(requester: FlaskClient, flagged: str) -> None:
     table = BeautifulSoup(requester.get("/rounds").text, "lxml").tbody
 
