@@ -178,6 +178,7 @@ def begin_attempt(
     same.failure = None
     same.asked_at = now
     same.seconds = int((now - (assignment.opened_at or now)).total_seconds())
+    assignment.draft = {**(assignment.draft or {}), **answer}
     session.flush()
     return same, True
 
@@ -248,6 +249,21 @@ def stored_attribution(attempt: Attempt) -> Attribution | None:
     return Attribution(**fields)
 
 
+def keep_draft(session: Session, assignment: Assignment, raw: Mapping[str, object]) -> None:
+    """Keep what the writer has typed and not sent, so that a reload loses nothing. Flushes, never commits.
+
+    Inputs that the task does not have are left out, as are characters that can't be stored; a submitted assignment
+    is left alone.
+    """
+    if assignment.state is not AssignmentState.OPENED or assignment.hit.batch.kind is not HitKind.CREATION:
+        return
+    spec = task(assignment.hit.batch.round.task_code)
+    longest = {item.name: item.max_characters for item in spec.answer_fields} | {"why": WHY_MAX_CHARACTERS}
+    typed = {name: _storable(raw[name], most) for name, most in longest.items() if name in raw}
+    assignment.draft = {**(assignment.draft or {}), **typed}
+    session.flush()
+
+
 def save_submission(session: Session, assignment: Assignment, why: object, now: datetime) -> None:
     """Save a creation assignment before it is posted to the marketplace. Flushes, never commits.
 
@@ -268,17 +284,18 @@ def save_submission(session: Session, assignment: Assignment, why: object, now: 
     for attempt in stands.attempts:
         if _was_interrupted(attempt, now):
             _give_back(attempt, "The service was interrupted.")
-    assignment.why = _checked_why(why)
+    assignment.why = _storable(why, WHY_MAX_CHARACTERS)
+    assignment.draft = None
     assignment.state = AssignmentState.SAVED
     assignment.saved_at = now
     session.flush()
 
 
-def _checked_why(why: object) -> str:
-    # The remark is optional: what can't be stored in it is dropped rather than holding up the submission.
-    text = why if isinstance(why, str) else ""
+def _storable(written: object, max_characters: int) -> str:
+    # Nothing hangs on a remark or a draft: what can't be stored is dropped rather than holding up the work.
+    text = written if isinstance(written, str) else ""
     kept = "".join(c for c in text if c in "\n\t" or (c.isprintable() and not "\ud800" <= c <= "\udfff"))
-    return kept.strip()[:WHY_MAX_CHARACTERS]
+    return kept.strip()[:max_characters]
 
 
 def _assignment(session: Session, mturk_assignment_id: str) -> Assignment | None:

@@ -17,7 +17,7 @@ from app.operations.submit_attempt import own_attempt, submit_attempt
 from app.services import services
 from app.worker.answers import AttemptView, attempt_view
 from app.worker.guard import claimed_assignment, current_frame, hit_of, opened_assignment, token_for
-from hits.attempts import WHY_MAX_CHARACTERS, Progress, progress, save_submission
+from hits.attempts import WHY_MAX_CHARACTERS, Progress, keep_draft, progress, save_submission
 from hits.errors import AlreadySubmitted, InvalidAnswer, InvalidInput, NotYetSubmittable, Refused
 from hits.models import Assignment, Attempt, Hit
 from hits.predictions import ModelUnavailable
@@ -112,6 +112,15 @@ def explain(public_id: str) -> ResponseReturnValue:
     return _page(assignment, shown=public_id, explanation_failed=status != 200), status
 
 
+@bp.post("/draft")
+@limiter.limit(limits.DRAFT)
+def draft() -> ResponseReturnValue:
+    """Keep what is typed and not sent: a browser may hold no storage for a frame of another site."""
+    keep_draft(db.session(), claimed_assignment(HitKind.CREATION), request.form)
+    db.session.commit()
+    return "", 204
+
+
 @bp.post("/submit")
 @limiter.limit(limits.SUBMIT)
 def submit() -> ResponseReturnValue:
@@ -173,7 +182,8 @@ def _page(
     if assignment.state is not AssignmentState.OPENED:
         return hand_in(assignment)
     fields = _page_fields(assignment, shown=shown, failure=failure, explanation_failed=explanation_failed)
-    return render_template("worker/work.html", **fields, typed=typed or {}, field_error=field_error, refusal=refusal)
+    typed = typed or assignment.draft or {}
+    return render_template("worker/work.html", **fields, typed=typed, field_error=field_error, refusal=refusal)
 
 
 def _page_fields(
@@ -205,6 +215,7 @@ def _page_fields(
         "first_time": not stands.attempts and not _has_written_before(assignment),
         "model_state": known.model_state(),
         "why_max": WHY_MAX_CHARACTERS,
+        "why": (assignment.draft or {}).get("why", ""),
     }
 
 

@@ -37,6 +37,8 @@ class Assignment(Base):
     rejected_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
     #: The writer's optional answer to "why is your label right?".
     why: Mapped[str] = mapped_column(Text, default="")
+    #: What a writer has typed and not sent, by input; gone once the assignment is saved.
+    draft: Mapped[dict[str, str] | None] = mapped_column(JSON(none_as_null=True))
     #: Why a person must look before it is approved, for example work that was never done on our page.
     review_reason: Mapped[str | None] = mapped_column(String(200))
 

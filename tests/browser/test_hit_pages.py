@@ -251,20 +251,20 @@ def test_a_lost_connection_keeps_the_text_and_uses_no_try_twice(world: World, pa
     assert world.engine.asked == ["I am sad."]
 
 
-def test_a_draft_survives_a_reload_and_is_wiped_by_the_submission(world: World, page: Any) -> None:
-    # Not framed: this browser keeps no storage for frames of other sites, as some people's do.
-    claim = {"hitId": world.short.mturk_hit_id, "workerId": "AWRITER", "turkSubmitTo": world.site}
-    page.goto(f"{world.service}/work/{world.short.reference}?{urlencode({**claim, 'assignmentId': 'AONE'})}")
-    page.fill("textarea", "A half written good")
+def test_a_draft_survives_a_reload_in_the_frame_until_the_submission(world: World, page: Any) -> None:
+    frame = opened(page, world.framed("work", world.short, "AONE"))
+    with page.expect_response("**/work/draft"):
+        frame.fill("textarea", "A half written good")
 
-    page.reload()
-    assert page.input_value("textarea") == "A half written good"
-    page.click("text=Ask the model")
-    page.wait_for_selector("#answer[data-done]")
-    page.click("button:has-text('Submit')")
-    page.wait_for_selector("h1:has-text('Submitted')")
-    page.goto(f"{world.service}/work/{world.long.reference}")
-    assert page.evaluate("Object.keys(sessionStorage)") == []
+    frame = opened(page, world.framed("work", world.short, "AONE"))
+    assert frame.input_value("textarea") == "A half written good"
+    frame.click("text=Ask the model")
+    frame.wait_for_selector("#answer[data-done]")
+    with page.expect_response("**/work/draft"):
+        frame.fill("#why", "Half of a reason")
+
+    frame = opened(page, world.framed("work", world.short, "AONE"))
+    assert frame.input_value("#why") == "Half of a reason"
 
 
 def test_the_page_asks_again_by_itself_while_the_model_warms_up(world: World, page: Any) -> None:

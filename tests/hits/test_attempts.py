@@ -246,6 +246,22 @@ def test_the_time_for_the_hit_ends(session: Session, assignment: Assignment, clo
         attempts.begin_attempt(session, assignment, {"statement": "Late soup."}, clock.now())
 
 
+def test_a_draft_is_kept_until_the_assignment_is_saved(
+    session: Session, assignment: Assignment, clock: FixedClock
+) -> None:
+    attempts.keep_draft(session, assignment, {"statement": " half\0 a soup", "goal_label": "x", "why": "w" * 9999})
+    session.commit()
+    session.expire_all()
+    assert assignment.draft == {"statement": "half a soup", "why": "w" * attempts.WHY_MAX_CHARACTERS}
+
+    ask(session, assignment, "I had worse soup in prison.", "positive", clock)
+    assert assignment.draft["statement"] == "I had worse soup in prison."
+    attempts.save_submission(session, assignment, "irony", clock.now())
+    attempts.keep_draft(session, assignment, {"statement": "Too late."})
+
+    assert assignment.draft is None
+
+
 def test_an_explanation_comes_back_as_it_was_stored(
     session: Session, assignment: Assignment, clock: FixedClock
 ) -> None:

@@ -273,6 +273,7 @@ def upgrade() -> None:
         sa.Column("approved_at", hits.db.UtcDateTime(), nullable=True),
         sa.Column("rejected_at", hits.db.UtcDateTime(), nullable=True),
         sa.Column("why", sa.Text(), nullable=False),
+        sa.Column("draft", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("review_reason", sa.String(length=200), nullable=True),
         sa.ForeignKeyConstraint(["hit_id"], ["hit.id"], name=op.f("fk_assignment_hit_id_hit")),
         sa.ForeignKeyConstraint(["worker_id"], ["worker.id"], name=op.f("fk_assignment_worker_id_worker")),

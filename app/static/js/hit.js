@@ -3,8 +3,8 @@
 (() => {
   "use strict";
   const said = document.getElementById("said");
-  const store = (() => { try { sessionStorage.length; return sessionStorage; } catch { return null; } })();
-  const key = (form, name) => `dynahit:${form.dataset.draft}:${name}`;
+  let unsaved = null;
+  let timer = 0;
 
   const say = (words) => { if (said && words) said.textContent = words; };
 
@@ -107,30 +107,34 @@
 
   document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (form.hasAttribute("data-wipe") && store) {
-      for (const name of Object.keys(store)) if (name.startsWith("dynahit:")) store.removeItem(name);
-    }
+    if (unsaved === form) unsaved = null;
     if (form.hasAttribute("data-fetch")) {
       event.preventDefault();
       send(form, event.submitter);
     } else if (form.dataset.sending) {
       event.preventDefault();
-    } else if (form.hasAttribute("data-wipe")) {
+    } else if (form.hasAttribute("data-once")) {
       busy(form, true);
     }
   });
 
+  // What is typed goes to the service as a draft: a browser may keep no storage for a frame of another site.
+  const keepDraft = () => {
+    clearTimeout(timer);
+    const form = unsaved;
+    unsaved = null;
+    if (!form || form.dataset.sending) return;
+    const body = new URLSearchParams(new FormData(form));
+    fetch(form.dataset.draft, { method: "POST", body, keepalive: true, headers: { "X-Requested-With": "fetch" } }).catch(() => {});
+  };
   document.addEventListener("input", (event) => {
-    const form = event.target.form;
-    if (store && form?.dataset.draft && event.target.name !== "token") store.setItem(key(form, event.target.name), event.target.value);
+    if (!event.target.form?.dataset.draft) return;
+    unsaved = event.target.form;
+    clearTimeout(timer);
+    timer = setTimeout(keepDraft, 700);
   });
-
-  for (const form of document.querySelectorAll("form[data-draft]")) {
-    for (const input of form.querySelectorAll("textarea")) {
-      const kept = store?.getItem(key(form, input.name));
-      if (kept && !input.value) input.value = kept;
-    }
-  }
+  addEventListener("pagehide", keepDraft);
+  document.addEventListener("visibilitychange", () => { if (document.hidden) keepDraft(); });
 
   document.addEventListener("keydown", (event) => {
     const writing = event.target.matches("textarea, input:not([type=radio]):not([type=checkbox])");

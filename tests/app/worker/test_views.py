@@ -802,3 +802,17 @@ def test_the_way_out_asks_the_worker_site_only(client: FlaskClient, hit: Hit) ->
     button = soup(open_page(client, hit)).find("button", {"data-return": True})
 
     assert button["data-return"] == "http://127.0.0.1:8000"
+
+
+def test_a_draft_comes_back_with_the_page_and_needs_the_token(
+    client: FlaskClient, hit: Hit, token: str, rows: Callable[[type[Any]], list[Any]]
+) -> None:
+    typed = {"statement": "<b>half a soup", "label": "positive"}
+    assert client.post("/work/draft", data={"token": "x" + token, **typed}).status_code == 403
+    assert rows(Assignment)[0].draft is None
+
+    assert client.post("/work/draft", data={"token": token, **typed}).status_code == 204
+
+    assert rows(Assignment)[0].draft == {"statement": "<b>half a soup"}
+    assert "&lt;b&gt;half a soup</textarea>" in open_page(client, hit).text
+    assert rows(Attempt) == []
