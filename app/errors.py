@@ -9,7 +9,7 @@ from flask import Flask, jsonify, render_template, request
 from flask.typing import ResponseReturnValue
 from flask_limiter.errors import RateLimitExceeded
 from flask_wtf.csrf import CSRFError
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from app.extensions import db
@@ -117,6 +117,14 @@ _NO_ROOM = Trouble(
     "What you did before is stored. Nothing is half done, and no try was used for this.",
     "Keep your text, wait a moment, and do it again.",
 )
+#: What no database keeps, in a place where no page's form has it: NUL in an address, a number of 30 digits.
+_UNFIT = Trouble(
+    422,
+    "This can't be used",
+    "The request holds a character or a number that can't be stored, so nothing was changed.",
+    NOT_PAID_LESS,
+    GO_BACK,
+)
 
 
 def trouble_of(error: Exception) -> Trouble:
@@ -137,6 +145,8 @@ def trouble_of(error: Exception) -> Trouble:
         return Trouble(status, title, what, NOT_PAID_LESS if status in (413, 429) else "", then)
     if isinstance(error, OperationalError):
         return _NO_ROOM
+    if isinstance(error, DataError):
+        return _UNFIT
     for kind in type(error).__mro__:
         if kind in _DOMAIN:
             status, title, pay, then = _DOMAIN[kind]
@@ -168,7 +178,8 @@ def init_errors(app: Flask) -> None:
 
     @app.errorhandler(PaymentsError)
     @app.errorhandler(hits_errors.HitsError)
-    def refused(error: hits_errors.HitsError | PaymentsError) -> ResponseReturnValue:
+    @app.errorhandler(DataError)
+    def refused(error: hits_errors.HitsError | PaymentsError | DataError) -> ResponseReturnValue:
         db.session.rollback()
         return answer(trouble_of(error))
 
