@@ -111,6 +111,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
                     " WHERE datname = current_database() AND pid != pg_backend_pid()"
                 )
             )
+            connection.execute(text(f"SET synchronous_commit = off; DROP SCHEMA {schema} CASCADE"))
         engine.dispose()
 
 
