@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -163,6 +164,7 @@ class MTurk:
                 connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": attempts}
             ),
         )
+        self._client.meta.events.register("before-parse.mturk", self._require_object)
 
     def balance(self) -> Decimal:
         """Return what the account can still spend."""
@@ -364,6 +366,23 @@ class MTurk:
                         return str(item["QualificationTypeId"])
         return None
 
+    def _require_object(self, *, operation_model: Any, response_dict: Mapping[str, Any], **_: object) -> None:
+        """Raise for an answer that something else gave, such as a network's sign-in page.
+
+        botocore would take it for an empty success, and a bonus for paid.
+        """
+        body, status = response_dict["body"], response_dict["status_code"]
+        try:
+            content = json.loads(body.decode()) if body else {}
+        except UnicodeDecodeError:
+            content = None
+        except ValueError:
+            # A refusal may be in any form: the status tells.
+            content = None if status < 300 else {}
+        if not isinstance(content, dict):
+            cause = f"what came with status {status} is no answer of the Requester API"
+            raise MTurkUnavailable(operation_model.name, self.endpoint, cause)
+
     @contextmanager
     def _translated(self, operation: str) -> Iterator[None]:
         try:
@@ -372,6 +391,8 @@ class MTurk:
             raise _translation(error, operation, self.endpoint) from error
         except BotoCoreError as error:
             raise MTurkUnavailable(operation, self.endpoint, str(error).rstrip(".")) from error
+        except KeyError as error:
+            raise MTurkUnavailable(operation, self.endpoint, f"what came is without {error}") from error
 
 
 def _translation(error: ClientError, operation: str, endpoint: str) -> MTurkError:

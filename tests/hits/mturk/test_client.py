@@ -308,3 +308,40 @@ def test_all_errors_are_of_one_family() -> None:
     assert issubclass(MTurkRefused, MTurkError)
     assert issubclass(MTurkUnavailable, MTurkError)
     assert not issubclass(MTurkUnavailable, MTurkRefused)
+
+
+NONSENSE = {
+    "a web page": b"<html>Sign in to this network</html>",
+    "a list": b"[]",
+    "null": b"null",
+    "not text": b"\xff\xfe",
+}
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("nonsense", NONSENSE)
+def test_an_answer_that_no_marketplace_gives_is_no_answer(market: Market, nonsense: str, status: int) -> None:
+    _, assignment = submitted(market, created(market.mturk))
+    market.after = lambda _: (status, {"Content-Type": "text/html"}, NONSENSE[nonsense])
+    calls = (
+        market.mturk.balance,
+        lambda: list(market.mturk.hits()),
+        lambda: list(market.mturk.bonus_payments(assignment_id=assignment)),
+        lambda: market.mturk.approve(assignment),
+        lambda: market.mturk.send_bonus(
+            worker_id="A1", assignment_id=assignment, amount=Decimal("0.30"), reason="Well done", request_token="t"
+        ),
+    )
+    for call in calls:
+        with pytest.raises(MTurkUnavailable):
+            call()
+
+
+@pytest.mark.parametrize("content", [b"{}", b""])
+def test_an_answer_that_lacks_what_was_asked_for_is_no_answer(market: Market, content: bytes) -> None:
+    hit_id = created(market.mturk)
+    market.after = lambda _: (200, {"Content-Type": "application/x-amz-json-1.1"}, content)
+
+    for call in (market.mturk.balance, lambda: list(market.mturk.hits()), lambda: market.mturk.hit(hit_id)):
+        with pytest.raises(MTurkUnavailable, match="without"):
+            call()
