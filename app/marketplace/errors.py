@@ -12,6 +12,7 @@ from hits.marketplace import errors as refusals
 
 STATUS: dict[type[refusals.SiteError], int] = {
     refusals.NotQualified: 403,
+    refusals.BlockedByRequester: 403,
     refusals.HitUnknown: 404,
     refusals.AssignmentUnknown: 404,
     refusals.HitGroupEmpty: 404,

@@ -11,6 +11,7 @@ from hits.marketplace import (
     access_keys,
     accounts,
     database,
+    messages,
     operations,
     sigv4,
     site,
@@ -33,6 +34,7 @@ from hits.marketplace.views import (
     GroupListing,
     HitView,
     Invitation,
+    Message,
     Receipt,
     Requester,
     WorkEntry,
@@ -219,6 +221,16 @@ class Marketplace:
         """
         with self._transaction(writes=False) as transaction:
             return workers.view(workers.find(transaction, worker_id))
+
+    def messages(self, worker_id: str) -> list[Message]:
+        """Return a worker's messages from requesters, newest first."""
+        with self._transaction(writes=False) as transaction:
+            return messages.inbox(transaction, worker_id)
+
+    def mark_messages_read(self, worker_id: str) -> int:
+        """Mark all of a worker's messages as read and return how many were not."""
+        with self._transaction() as transaction:
+            return messages.mark_read(transaction, worker_id)
 
     def hit_groups(self, worker_id: str, *, sort: Sort = "newest", query: str = "") -> list[GroupListing]:
         """Return the HIT groups this worker may see that have a HIT left for them.

@@ -8,6 +8,9 @@ SiteError                        a refusal that a person reads
   WorkerUnknown / HitUnknown / HitNotAvailable / HitGroupEmpty / NotQualified / AlreadyWorkedOn
   AssignmentUnknown / AssignmentNotHeld / AssignmentReturned / TooLate / AlreadySubmitted
   PreviewCannotBeSubmitted / NothingSubmitted / AnswerTooLarge
+  BlockedByRequester             the requester takes no work from this worker
+  QualificationUnknown / QualificationNotRequestable / AlreadyQualified / AlreadyRequested / RetryTooSoon / NoRetry
+  QualificationRequestUnknown / TestOver
 OperatorError                    a wrong call by the operator's own code: unknown requester, sub-cent top-up, ...
 """
 
@@ -15,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 
@@ -81,6 +84,20 @@ INVALID_QUALIFICATION_STATE: Final = _turk(
     "InvalidQualificationState",
     "This Qualification is currently in the state '{state}'. This operation can be called with a status of: Granted",
     "end of the text seen on the wire",
+)
+QUALIFICATION_REQUEST_DOES_NOT_EXIST: Final = _turk(
+    "QualificationRequestDoesNotExist", "QualificationRequest {id} does not exist.", "our wording"
+)
+INVALID_QUALIFICATION_REQUEST_STATE: Final = _turk(
+    "InvalidQualificationRequestState",
+    "This QualificationRequest is currently in the state '{state}'. "
+    "This operation can be called with a status of: Pending",
+    "code from the published list, our wording",
+)
+HIT_ALREADY_TAKEN: Final = _turk(
+    "InvalidHITState",
+    "Workers have accepted assignments of HIT {id}. Its HITType can be changed only before the first one does.",
+    "code from the published list, our wording",
 )
 INVALID_PARAMETER_VALUE: Final = _turk("InvalidParameterValue", "{reason}", "code from the published list")
 OPERATION_NOT_SUPPORTED: Final = _turk(
@@ -310,3 +327,85 @@ class AnswerTooLarge(SiteError):
     def __init__(self, size: int, limit: int) -> None:
         """Name both sizes."""
         super().__init__(f"The answer is too large ({size} bytes, at most {limit}). Nothing was stored.")
+
+
+class BlockedByRequester(SiteError):
+    """The requester takes no work from this worker."""
+
+    def __init__(self) -> None:
+        """Say so, and that others do."""
+        super().__init__("This requester does not take work from you. Other requesters' HITs are open to you.")
+
+
+class QualificationUnknown(SiteError):
+    """No such qualification type."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("This qualification does not exist (any more).")
+
+
+class QualificationNotRequestable(SiteError):
+    """The qualification is inactive, or the system computes it."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("This qualification cannot be requested at the moment.")
+
+
+class AlreadyQualified(SiteError):
+    """The worker holds the qualification and there is nothing to retake."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("You have this qualification already.")
+
+
+class AlreadyRequested(SiteError):
+    """A request waits for its requester."""
+
+    def __init__(self) -> None:
+        """Say who is to act."""
+        super().__init__("You have requested this qualification already. The requester has yet to decide.")
+
+
+class RetryTooSoon(SiteError):
+    """The delay before another request is not over."""
+
+    def __init__(self, retry_at: datetime) -> None:
+        """Name the time."""
+        super().__init__(
+            f"You can request this qualification again from {retry_at.astimezone(UTC):%d %B %Y, %H:%M} UTC on."
+        )
+        self.retry_at = retry_at
+
+
+class NoRetry(SiteError):
+    """The qualification can be requested once only."""
+
+    def __init__(self) -> None:
+        """Say the rule."""
+        super().__init__("You have requested this qualification before, and it can be requested only once.")
+
+
+class QualificationRequestUnknown(SiteError):
+    """No such request of this worker."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("This qualification request does not exist. Nothing was stored.")
+
+
+class TestOver(SiteError):
+    """A test that is handed in after its time, or twice."""
+
+    __test__ = False
+
+    def __init__(self, state: str) -> None:
+        """Say which of the two."""
+        super().__init__(
+            "The time for this test is over, so it cannot be handed in any more."
+            if state == "Lapsed"
+            else "This test was already handed in. Your first answers are stored; nothing was changed."
+        )
+        self.state = state

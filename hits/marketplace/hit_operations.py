@@ -6,12 +6,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, String, cast, exists, select
 
-from hits.marketplace import accounts, fees, hit_types, lifecycle, paging, questions, tokens
+from hits.marketplace import accounts, fees, hit_types, lifecycle, paging, qualifications, questions, tokens
 from hits.marketplace.errors import (
     DUPLICATE_REQUEST,
     HIT_ALREADY_EXISTS,
+    HIT_ALREADY_TAKEN,
     INVALID_HIT_STATE,
     INVALID_MAXIMUM_ASSIGNMENTS_INCREASE,
     MISSING_PARAMETERS,
@@ -23,7 +24,7 @@ from hits.marketplace.errors import (
 from hits.marketplace.identifiers import new_entity_id
 from hits.marketplace.money import wire
 from hits.marketplace.system_qualifications import MASTERS
-from hits.marketplace.tables import HitRow, HitTypeRow
+from hits.marketplace.tables import AssignmentRow, HitRow, HitTypeRow
 from hits.marketplace.transactions import Transaction
 
 Params = dict[str, Any]
@@ -72,6 +73,33 @@ def list_reviewable_hits(transaction: Transaction, requester_id: str, params: Pa
         hit_type = hit_types.own_type(transaction, requester_id, params["HITTypeId"])
         query = query.where(HitRow.hit_type_id == hit_type.hit_type_id)
     return _list(transaction, "ListReviewableHITs", params, query)
+
+
+def list_hits_for_qualification(transaction: Transaction, requester_id: str, params: Params) -> Params:
+    """Carry out ListHITsForQualificationType: the requester's own HITs that require the type, newest first."""
+    type_id = params["QualificationTypeId"]
+    qualifications.get_type(transaction, requester_id, params)
+    # Ids are letters and digits that occur nowhere else in a stored requirement.
+    query = _own_hits(requester_id).where(
+        HitRow.status != "Disposed", cast(HitTypeRow.requirements, String).contains(f'"{type_id}"')
+    )
+    return _list(transaction, "ListHITsForQualificationType", params, query)
+
+
+def update_hit_type(transaction: Transaction, requester_id: str, params: Params) -> Params:
+    """Carry out UpdateHITTypeOfHIT: only before the first assignment; the hold follows the new reward."""
+    account = accounts.lock(transaction, requester_id)
+    hit = lifecycle.own_hit(transaction, requester_id, params["HITId"], lock=True)
+    lifecycle.require_not_disposed(hit)
+    hit_type = hit_types.own_type(transaction, requester_id, params["HITTypeId"])
+    if transaction.session.scalar(select(exists().where(AssignmentRow.hit_id == hit.hit_id))):
+        raise request_error(HIT_ALREADY_TAKEN, id=hit.hit_id)
+    held = hit.held_cents
+    hit.hit_type_id = hit_type.hit_type_id
+    hit.reward_cents = hit_type.reward_cents
+    hit.fee_cents = _fee(transaction, hit_type, hit.max_assignments)
+    accounts.enter(transaction, account, "hold_retyped", held=hit.held_cents - held, hit_id=hit.hit_id)
+    return {}
 
 
 def update_expiration(transaction: Transaction, requester_id: str, params: Params) -> Params:
@@ -190,15 +218,7 @@ def _create(
         submitted=0,
         completed=0,
         reward_cents=hit_type.reward_cents,
-        fee_cents=fees.assignment_fee(
-            hit_type.reward_cents,
-            max_assignments=maximum,
-            masters=any(
-                item["QualificationTypeId"] in MASTERS and item["Comparator"] == "Exists"
-                for item in hit_type.requirements
-            ),
-            at=transaction.now,
-        ),
+        fee_cents=_fee(transaction, hit_type, maximum),
         question=params["Question"],
         external_url=question.url,
         frame_height=question.frame_height,
@@ -209,6 +229,13 @@ def _create(
     transaction.session.add(hit)
     tokens.remember(transaction, requester_id, operation, token, hit.hit_id)
     return {"HIT": hit_form(hit, hit_type)}
+
+
+def _fee(transaction: Transaction, hit_type: HitTypeRow, maximum: int) -> int:
+    masters = any(
+        item["QualificationTypeId"] in MASTERS and item["Comparator"] == "Exists" for item in hit_type.requirements
+    )
+    return fees.assignment_fee(hit_type.reward_cents, max_assignments=maximum, masters=masters, at=transaction.now)
 
 
 def _read_question(transaction: Transaction, params: Params) -> questions.ExternalQuestion:

@@ -13,7 +13,7 @@ from hits.marketplace.errors import (
     INVALID_HIT_STATE,
     request_error,
 )
-from hits.marketplace.tables import LIVE_STATES, AssignmentRow, HitRow, RequesterRow
+from hits.marketplace.tables import LIVE_STATES, AssignmentRow, HitRow, RequesterRow, WorkerBlockRow
 from hits.marketplace.transactions import Transaction
 
 HIT_LIFE: Final = timedelta(days=120)
@@ -39,13 +39,14 @@ def find_hit(transaction: Transaction, hit_id: str, *, lock: bool = False) -> Hi
 
 
 def is_open_to(worker_id: str) -> ColumnElement[bool]:
-    """Return the condition that a HIT has a place and that this worker has not taken it."""
+    """Return the condition that a HIT has a place, this worker has not taken it, and its requester takes their work."""
+    blocked = exists().where(WorkerBlockRow.requester_id == HitRow.requester_id, WorkerBlockRow.worker_id == worker_id)
     taken = exists().where(
         AssignmentRow.hit_id == HitRow.hit_id,
         AssignmentRow.worker_id == worker_id,
         AssignmentRow.state.in_(LIVE_STATES),
     )
-    return and_(HitRow.status == "Assignable", ~taken)
+    return and_(HitRow.status == "Assignable", ~taken, ~blocked)
 
 
 def lock_hit(transaction: Transaction, hit_id: str) -> HitRow:

@@ -22,6 +22,7 @@ NUMBERS: Final = {
     "LifetimeInSeconds": (30, 31_536_000),
     "AutoApprovalDelayInSeconds": (0, 2_592_000),
     "RetryDelayInSeconds": (0, 315_360_000),
+    "TestDurationInSeconds": (1, 31_536_000),
 }
 LENGTHS: Final = {
     "Title": 128,
@@ -32,6 +33,8 @@ LENGTHS: Final = {
     "Name": 200,
     "Reason": 4096,
     "Query": 1000,
+    "Subject": 200,
+    "MessageText": 4096,
 }
 BYTES: Final = {"Question": 65535, "Test": 65535, "AnswerKey": 65535}
 LARGEST_AMOUNT_CENTS: Final = 10_000_000

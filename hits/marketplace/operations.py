@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hits.marketplace import assignment_operations as assignments
+from hits.marketplace import blocks, hit_types, messages, qualifications
 from hits.marketplace import bonus_operations as money
 from hits.marketplace import hit_operations as hits
-from hits.marketplace import hit_types, qualifications
 from hits.marketplace.errors import OPERATION_NOT_SUPPORTED, request_error
 from hits.marketplace.limits import check_limits
 from hits.marketplace.model_check import check_parameters
@@ -34,8 +34,10 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "CreateHITType": Operation(hit_types.create_type),
     "CreateHITWithHITType": Operation(hits.create_hit_with_type),
     "CreateQualificationType": Operation(qualifications.create_type),
+    "CreateWorkerBlock": Operation(blocks.create_block),
     "DeleteHIT": Operation(hits.delete_hit),
     "DeleteQualificationType": Operation(qualifications.delete_type),
+    "DeleteWorkerBlock": Operation(blocks.delete_block),
     "DisassociateQualificationFromWorker": Operation(qualifications.disassociate),
     "GetAccountBalance": Operation(money.get_account_balance, writes=False),
     "GetAssignment": Operation(assignments.get_assignment, writes=False),
@@ -45,13 +47,17 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "ListAssignmentsForHIT": Operation(assignments.list_assignments, writes=False),
     "ListBonusPayments": Operation(money.list_bonus_payments, writes=False),
     "ListHITs": Operation(hits.list_hits, writes=False),
+    "ListHITsForQualificationType": Operation(hits.list_hits_for_qualification, writes=False),
     "ListQualificationTypes": Operation(qualifications.list_types, writes=False),
     "ListReviewableHITs": Operation(hits.list_reviewable_hits, writes=False),
+    "ListWorkerBlocks": Operation(blocks.list_blocks, writes=False),
     "ListWorkersWithQualificationType": Operation(qualifications.list_workers, writes=False),
+    "NotifyWorkers": Operation(messages.notify_workers),
     "RejectAssignment": Operation(assignments.reject_assignment),
     "SendBonus": Operation(money.send_bonus),
     "UpdateExpirationForHIT": Operation(hits.update_expiration),
     "UpdateHITReviewStatus": Operation(hits.update_review_status),
+    "UpdateHITTypeOfHIT": Operation(hits.update_hit_type),
     "UpdateQualificationType": Operation(qualifications.update_type),
 }
 

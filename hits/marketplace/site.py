@@ -9,8 +9,15 @@ from typing import Final
 
 from sqlalchemy import func, select
 
-from hits.marketplace import eligibility, frames, lifecycle, workers
-from hits.marketplace.errors import AlreadyWorkedOn, AssignmentUnknown, HitNotAvailable, HitUnknown, NotQualified
+from hits.marketplace import blocks, eligibility, frames, lifecycle, workers
+from hits.marketplace.errors import (
+    AlreadyWorkedOn,
+    AssignmentUnknown,
+    BlockedByRequester,
+    HitNotAvailable,
+    HitUnknown,
+    NotQualified,
+)
 from hits.marketplace.money import from_cents
 from hits.marketplace.tables import (
     LIVE_STATES,
@@ -87,7 +94,7 @@ def hit_groups(transaction: Transaction, worker_id: str, *, sort: str, query: st
 def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> HitView:
     """Return a HIT as a preview.
 
-    Raises HitUnknown, HitNotAvailable, NotQualified, AlreadyWorkedOn, WorkerUnknown.
+    Raises HitUnknown, HitNotAvailable, BlockedByRequester, NotQualified, AlreadyWorkedOn, WorkerUnknown.
     """
     worker = None if worker_id is None else workers.find(transaction, worker_id)
     hit = lifecycle.find_hit(transaction, hit_id)
@@ -97,6 +104,8 @@ def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> Hit
     mine = None if worker is None else _live_assignment(transaction, worker, hit)
     if mine is not None and mine.state != "Accepted":
         raise AlreadyWorkedOn
+    if mine is None and worker is not None and blocks.is_blocked(transaction, hit.requester_id, worker.worker_id):
+        raise BlockedByRequester
     if mine is None and hit.available <= 0:
         raise HitNotAvailable
     verdict = eligibility.judge(transaction, worker, hit_type.requirements)

@@ -28,6 +28,7 @@ SequenceNumber = BigInteger().with_variant(Integer, "sqlite")
 LIVE_STATES: Final = ("Accepted", "Submitted", "Approved", "Rejected")
 _LIVE = text("state IN ('Accepted', 'Submitted', 'Approved', 'Rejected')")
 _NOT_DELETED = text("deleted_at IS NULL")
+_WAITING = text("state = 'Pending'")
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -165,6 +166,9 @@ class QualificationTypeRow(Base):
     retry_delay_seconds: Mapped[int | None] = mapped_column(BigInteger)
     auto_granted: Mapped[bool] = mapped_column(default=False)
     auto_granted_value: Mapped[int | None]
+    test: Mapped[str | None] = mapped_column(Text)
+    test_duration_seconds: Mapped[int | None] = mapped_column(BigInteger)
+    answer_key: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime]
     deleted_at: Mapped[datetime | None]
 
@@ -181,6 +185,67 @@ class QualificationRow(Base):
     value: Mapped[int]
     status: Mapped[str] = mapped_column(String(16))
     granted_at: Mapped[datetime]
+
+
+class QualificationRequestRow(Base):
+    """A worker's request for a qualification; `test` and `answer_key` are those of the moment of the request."""
+
+    __tablename__ = "mp_qualification_request"
+    __table_args__ = (
+        Index("ix_mp_qualification_request_type", "qualification_type_id", "state", "seq"),
+        Index("ix_mp_qualification_request_worker", "worker_id", "qualification_type_id", "seq"),
+        Index(
+            "uq_mp_qualification_request_open",
+            "qualification_type_id",
+            "worker_id",
+            unique=True,
+            sqlite_where=_WAITING,
+            postgresql_where=_WAITING,
+        ),
+    )
+
+    seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
+    request_id: Mapped[str] = mapped_column(String(64), unique=True)
+    qualification_type_id: Mapped[str] = mapped_column(ForeignKey("mp_qualification_type.qualification_type_id"))
+    worker_id: Mapped[str] = mapped_column(ForeignKey("mp_worker.worker_id"))
+    state: Mapped[str] = mapped_column(String(16))
+    requested_at: Mapped[datetime]
+    test: Mapped[str | None] = mapped_column(Text)
+    answer_key: Mapped[str | None] = mapped_column(Text)
+    deadline: Mapped[datetime | None]
+    submitted_at: Mapped[datetime | None]
+    answer: Mapped[str | None] = mapped_column(Text)
+    decided_at: Mapped[datetime | None]
+    value: Mapped[int | None]
+    reason: Mapped[str | None] = mapped_column(Text)
+
+
+class WorkerBlockRow(Base):
+    """A worker whom one requester takes no work from."""
+
+    __tablename__ = "mp_worker_block"
+    __table_args__ = (UniqueConstraint("requester_id", "worker_id"),)
+
+    seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
+    requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"))
+    worker_id: Mapped[str] = mapped_column(ForeignKey("mp_worker.worker_id"), index=True)
+    reason: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+
+
+class MessageRow(Base):
+    """A message to a worker, shown on the worker site."""
+
+    __tablename__ = "mp_message"
+    __table_args__ = (Index(None, "worker_id", "seq"),)
+
+    seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
+    worker_id: Mapped[str] = mapped_column(ForeignKey("mp_worker.worker_id"))
+    requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"))
+    sent_at: Mapped[datetime]
+    subject: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(Text)
+    read_at: Mapped[datetime | None]
 
 
 class InvitationRow(Base):

@@ -69,6 +69,19 @@ class Worker:
 
 
 @dataclass(frozen=True)
+class Message:
+    """A requester's message in a worker's inbox."""
+
+    number: int
+    requester_id: str
+    requester_name: str
+    sent_at: datetime
+    subject: str
+    text: str
+    is_read: bool
+
+
+@dataclass(frozen=True)
 class Invitation:
     """A code that lets one person register, with the qualifications it grants."""
 

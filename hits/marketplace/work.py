@@ -6,11 +6,12 @@ from datetime import timedelta
 
 from sqlalchemy import select
 
-from hits.marketplace import accounts, eligibility, lifecycle, workers
+from hits.marketplace import accounts, blocks, eligibility, lifecycle, workers
 from hits.marketplace.errors import (
     AlreadyWorkedOn,
     AssignmentNotHeld,
     AssignmentUnknown,
+    BlockedByRequester,
     HitGroupEmpty,
     HitNotAvailable,
     HitUnknown,
@@ -28,7 +29,8 @@ from hits.marketplace.xmltext import legal
 def accept(transaction: Transaction, worker_id: str, hit_id: str) -> AssignmentView:
     """Give a worker a place of a HIT, or the one they hold of it.
 
-    Raises WorkerUnknown, HitUnknown, HitNotAvailable, NotQualified, AlreadyWorkedOn.
+    Raises WorkerUnknown, HitUnknown, HitNotAvailable, BlockedByRequester, NotQualified,
+    AlreadyWorkedOn.
     """
     worker = workers.find(transaction, worker_id)
     hit = lifecycle.find_hit(transaction, hit_id, lock=True)
@@ -90,6 +92,8 @@ def _take(transaction: Transaction, worker: WorkerRow, hit: HitRow) -> Assignmen
         if mine.state == "Accepted":
             return assignment_view(transaction, mine, hit, hit_type)
         raise AlreadyWorkedOn
+    if blocks.is_blocked(transaction, hit.requester_id, worker.worker_id):
+        raise BlockedByRequester
     if hit.available <= 0:
         raise HitNotAvailable
     verdict = eligibility.judge(transaction, worker, hit_type.requirements)

@@ -387,3 +387,66 @@ def test_the_documented_counters_of_a_hit_with_five_places(market: Market) -> No
     for assignment_id in held[2:]:
         market.engine.external_submit(assignment_id, {"a": ["1"]})
     assert market.counters(hit_id) == ("Reviewable", 0, 0, 2)
+
+
+def test_a_hit_moves_to_another_type_and_its_hold_follows(market: Market) -> None:
+    hit_id = market.create_hit(MaxAssignments=2)
+    other = market.client.create_hit_type(**{**HIT_PROPERTIES, "Title": "Dearer", "Reward": "0.50"})["HITTypeId"]
+    assert market.balance() == ("999.28", "0.72")
+
+    market.client.update_hit_type_of_hit(HITId=hit_id, HITTypeId=other)
+
+    hit = market.hit(hit_id)
+    assert (hit["HITTypeId"], hit["Title"], hit["Reward"]) == (other, "Dearer", "0.50")
+    assert market.balance() == ("998.80", "1.20")
+    market.client.approve_assignment(AssignmentId=market.submitted(hit_id))
+    assert market.balance() == ("998.80", "0.60")
+
+
+def test_a_type_is_changed_only_before_the_first_assignment(market: Market) -> None:
+    other = market.client.create_hit_type(**{**HIT_PROPERTIES, "Title": "Other"})["HITTypeId"]
+    returned, disposed = market.create_hit(), market.create_hit()
+    worker_id = market.worker()
+    market.engine.return_assignment(worker_id, market.accepted(returned, worker_id))
+    market.client.update_expiration_for_hit(HITId=disposed, ExpireAt=0)
+    market.client.delete_hit(HITId=disposed)
+
+    for hit_id in (returned, disposed):
+        with refused("RequestError", "InvalidHITState"):
+            market.client.update_hit_type_of_hit(HITId=hit_id, HITTypeId=other)
+    with refused("RequestError", "HITDoesNotExist"):
+        market.client.update_hit_type_of_hit(HITId="3NONE", HITTypeId=other)
+    with refused("RequestError", "HITTypeDoesNotExist"):
+        market.client.update_hit_type_of_hit(HITId=market.create_hit(), HITTypeId="3NONE")
+    dear = market.client.create_hit_type(**{**HIT_PROPERTIES, "Reward": "5000.00"})["HITTypeId"]
+    with refused("RequestError", "InsufficientFunds"):
+        market.client.update_hit_type_of_hit(HITId=market.create_hit(), HITTypeId=dear)
+
+
+def test_hits_are_found_by_the_qualification_they_require(market: Market) -> None:
+    type_id = market.client.create_qualification_type(Name="n", Description="d", QualificationTypeStatus="Active")[
+        "QualificationType"
+    ]["QualificationTypeId"]
+    wanted: Any = [{"QualificationTypeId": type_id, "Comparator": "Exists"}]
+    adult: Any = [{"QualificationTypeId": "00000000000000000060", "Comparator": "EqualTo", "IntegerValues": [1]}]
+    market.create_hit()
+    found = [market.create_hit(QualificationRequirements=wanted) for _ in range(5)]
+    last = market.create_hit(QualificationRequirements=adult)
+    gone = market.create_hit(QualificationRequirements=wanted)
+    market.client.update_expiration_for_hit(HITId=gone, ExpireAt=0)
+    market.client.delete_hit(HITId=gone)
+
+    pages = list(
+        market.client.get_paginator("list_hits_for_qualification_type").paginate(
+            QualificationTypeId=type_id, PaginationConfig={"PageSize": 2}
+        )
+    )
+
+    assert [page["NumResults"] for page in pages] == [2, 2, 1, 0]
+    assert [hit["HITId"] for page in pages for hit in page["HITs"]] == found[::-1]
+    by_system = market.client.list_hits_for_qualification_type(QualificationTypeId="00000000000000000060")
+    assert [hit["HITId"] for hit in by_system["HITs"]] == [last]
+    other = market.client_for(market.other_requester())
+    assert other.list_hits_for_qualification_type(QualificationTypeId=type_id)["HITs"] == []
+    with refused("RequestError", "QualificationTypeDoesNotExist"):
+        market.client.list_hits_for_qualification_type(QualificationTypeId="3NONE")

@@ -113,9 +113,9 @@ def test_every_operation_of_the_api_is_served_or_says_that_it_is_not(market: Mar
         status, answer = send(market, operation, {"Unknown": 1})
         assert status in {200, 400}, operation
         assert answer.get("__type") in {None, "ValidationException", "RequestError"}, (operation, answer)
-    status, answer = send(market, "NotifyWorkers", {"Subject": "s", "MessageText": "m", "WorkerIds": ["A1"]})
+    status, answer = send(market, "GetFileUploadURL", {"AssignmentId": "3A", "QuestionIdentifier": "q"})
     assert answer["TurkErrorCode"] == "AWS.MechanicalTurk.OperationNotSupported"
-    assert "NotifyWorkers" in answer["Message"]
+    assert "GetFileUploadURL" in answer["Message"]
     assert "complete API" in answer["Message"]
 
 
