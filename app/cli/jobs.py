@@ -13,7 +13,9 @@ from flask.cli import AppGroup
 
 from app.extensions import db
 from app.operations.jobs_pass import PassReport, jobs_pass
+from app.operations.jobs_plan import JobsPlan, plan_jobs
 from app.services import services
+from hits.money import display
 
 group = AppGroup("jobs", help="Collect, approve, decide, open validation HITs.")
 
@@ -24,9 +26,13 @@ LONGEST_PAUSE = 60.0
 @group.command("run")
 @click.option("--once", is_flag=True, help="One pass, for cron; the exit code is 1 when the marketplace is away.")
 @click.option("--interval", type=float, help="Seconds between two passes. [default: DYNAHIT_JOBS_INTERVAL_SECONDS]")
-def run(once: bool, interval: float | None) -> None:
+@click.option("--plan", is_flag=True, help="Show what the next pass would pay for, and change nothing.")
+def run(once: bool, interval: float | None, plan: bool) -> None:
     """Work until stopped, one pass after the other; a line is printed when something changed."""
     here = services()
+    if plan:
+        _show(plan_jobs(db.session(), here.mturk, here.settings, here.clock))
+        return
     if interval is not None and interval <= 0:
         raise click.UsageError("--interval must be more than 0 seconds.")
     usual = interval or here.settings.jobs_interval_seconds
@@ -49,6 +55,18 @@ def run(once: bool, interval: float | None) -> None:
             pause = min(pause * 2, max(LONGEST_PAUSE, usual)) if report.unavailable else usual
             stop.wait(pause)
     click.echo("Stopped.")
+
+
+def _show(plan: JobsPlan) -> None:
+    opening = f"{plan.validation_hits} with {plan.validation_places} places, {display(plan.validation_cost)} with fees"
+    for name, value in {
+        "To approve": f"{plan.approvals}, {display(plan.approval_cost)} with fees, on hold since their HITs exist",
+        "To review by you": str(plan.to_review),
+        "Validation HITs to open": opening,
+        "Balance": display(plan.balance),
+    }.items():
+        click.echo(f"{name:<25}{value}")
+    click.echo("This is a plan. Nothing was changed; leave --plan out to work.")
 
 
 def _say(report: PassReport, said: list[str]) -> None:

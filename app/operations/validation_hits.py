@@ -48,12 +48,12 @@ def open_validation_hits(session: Session, mturk: MTurk, settings: Settings, clo
     unfinished = list(unfinished_batches(session, mturk.endpoint, HitKind.VALIDATION))
     session.commit()
     opened = sum(create_hits(session, mturk, settings, clock, batch_id) for batch_id in unfinished)
-    due = _due(session, settings, clock.now())
+    due = groups_due(session, settings, clock.now())
     session.commit()
     if not due:
         return opened
     qualification = validator_type(mturk, settings.validator_qualification)
-    for round_id in due:
+    for round_id, _ in due:
         batch_id = _store_rows(session, mturk.endpoint, settings, clock.now(), round_id, qualification)
         if batch_id is not None:
             opened += create_hits(session, mturk, settings, clock, batch_id)
@@ -78,10 +78,12 @@ def grouped(shortages: Sequence[Shortage], *, items: int, wait: timedelta, now: 
     return found
 
 
-def _due(session: Session, settings: Settings, now: datetime) -> list[int]:
+def groups_due(session: Session, settings: Settings, now: datetime) -> list[tuple[int, list[Group]]]:
+    """Return the validation HITs that are due, by round id; rounds without any are left out."""
     pending = select(Example.round_id).where(Example.verdict == Verdict.PENDING)
     rounds = session.scalars(select(Round).where(Round.id.in_(pending)).order_by(Round.id)).all()
-    return [round_.id for round_ in rounds if _groups(session, round_, settings, now)]
+    by_round = [(round_.id, _groups(session, round_, settings, now)) for round_ in rounds]
+    return [(round_id, groups) for round_id, groups in by_round if groups]
 
 
 def _groups(session: Session, round_: Round, settings: Settings, now: datetime) -> list[Group]:

@@ -108,3 +108,15 @@ def test_a_hit_open_to_everybody_stops_the_opening_of_more(monkeypatch: pytest.M
 
 def test_an_interval_of_nothing_is_a_usage_error(shell: Shell) -> None:
     assert shell("jobs", "run", "--interval", "0").exit_code == 2
+
+
+def test_the_plan_of_a_pass_changes_nothing(shell: Shell, contexts: Path, market: Market) -> None:
+    launch(shell, contexts, "--yes")
+    market.submit(market.accept(market.person("stranger"), market.hits()[0]["HITId"]))
+
+    result = shell("jobs", "run", "--plan")
+
+    assert result.exit_code == 0
+    assert "To review by you         1" in result.stdout
+    assert "Nothing was changed" in result.stdout
+    assert "1 submitted" in shell("jobs", "run", "--once").stdout

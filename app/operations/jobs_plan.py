@@ -1,0 +1,72 @@
+"""What the next jobs pass would pay for, without doing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.operations.validation_hits import groups_due
+from app.settings import Settings
+from hits.clock import Clock
+from hits.models import Assignment, Hit, HitBatch
+from hits.money import ZERO, usd
+from hits.mturk.client import MTurk
+from hits.states import HitState
+from payments.fees import reward_fee
+
+
+@dataclass(frozen=True)
+class JobsPlan:
+    """What a pass would do by what is submitted now; the costs hold rewards and fees.
+
+    Approving moves money that was put on hold when the HIT was created; opening a validation HIT puts new money on
+    hold. ``to_review`` waits for a person and is not approved.
+    """
+
+    approvals: int
+    approval_cost: Decimal
+    to_review: int
+    validation_hits: int
+    validation_places: int
+    validation_cost: Decimal
+    balance: Decimal
+
+
+def plan_jobs(session: Session, mturk: MTurk, settings: Settings, clock: Clock) -> JobsPlan:
+    """Return what the next pass would pay for. Changes nothing. Raises MTurkUnavailable.
+
+    Statements that the pass would only collect are not in the plan's validation HITs: those open in a later pass.
+    """
+    today = clock.now().date()
+    open_hits = session.execute(
+        select(Hit.mturk_hit_id, Hit.max_assignments, HitBatch.reward)
+        .join(Hit.batch)
+        .where(Hit.state == HitState.CREATED, HitBatch.endpoint == mturk.endpoint)
+    ).all()
+    session.rollback()
+    approvals = to_review = 0
+    approval_cost = ZERO
+    for mturk_hit_id, max_assignments, reward in open_hits:
+        submitted = [seen for seen in mturk.assignments(mturk_hit_id or "") if seen.status == "Submitted"]
+        for seen in submitted:
+            if _is_doubtful(session, seen.assignment_id):
+                to_review += 1
+            else:
+                approvals += 1
+                approval_cost += reward + reward_fee(reward, max_assignments, on=today)
+    groups = [group for _, groups in groups_due(session, settings, clock.now()) for group in groups]
+    session.rollback()
+    reward = usd(settings.validation_reward)
+    places = sum(group.wanted for group in groups)
+    cost = sum((group.wanted * (reward + reward_fee(reward, group.wanted, on=today)) for group in groups), ZERO)
+    return JobsPlan(approvals, approval_cost, to_review, len(groups), places, cost, mturk.balance())
+
+
+def _is_doubtful(session: Session, mturk_assignment_id: str) -> bool:
+    row = session.scalar(select(Assignment).where(Assignment.mturk_assignment_id == mturk_assignment_id))
+    doubtful = row is None or row.review_reason is not None
+    session.rollback()
+    return doubtful
