@@ -121,3 +121,8 @@ def _step(session: Session, report: PassReport, name: str, step: Callable[[], No
         cause = str(error).splitlines()[0] if isinstance(error, SQLAlchemyError) else str(error)
         report.findings.append(f"{name}: {cause}")
         log.warning("%s failed: %s", name, cause)
+    except Exception as error:
+        # The other steps pay people, so that they go on; the cause is in the log with all that is known.
+        session.rollback()
+        report.findings.append(f"{name}: {type(error).__name__}, a fault of this program; the log has it")
+        log.exception("%s failed", name)

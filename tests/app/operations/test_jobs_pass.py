@@ -182,6 +182,23 @@ def test_a_failing_step_does_not_stop_the_later_ones(crowd: Crowd) -> None:
     assert [finding.split(":")[0] for finding in report.findings] == ["collecting"]
 
 
+def test_a_step_with_a_fault_of_ours_stops_neither_the_others_nor_the_process(
+    crowd: Crowd, hits: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def at_fault(*_: object) -> int:
+        raise KeyError("no such key")
+
+    crowd.write(crowd.market.person("writer"), hits[0], {"A treat, cold soup.": True})
+    monkeypatch.setattr("app.operations.jobs_pass.decide_pending", at_fault)
+
+    report = passed(crowd)
+    crowd.clock.advance(timedelta(seconds=60))
+
+    assert (report.submitted, report.approved, passed(crowd).opened) == (1, 1, 1)
+    assert report.findings == ["deciding: KeyError, a fault of this program; the log has it"]
+    assert "Traceback" in caplog.text
+
+
 def test_no_line_of_a_report_names_a_worker(crowd: Crowd, caplog: pytest.LogCaptureFixture) -> None:
     next(story(crowd))
     person = crowd.market.person("stranger")
