@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,7 @@ from hits.marketplace.xmltext import SCHEMAS, legal, parse
 EXTERNAL_QUESTION: Final = f"{SCHEMAS}2006-07-14/ExternalQuestion.xsd"
 QUESTION_FORM_ANSWERS: Final = f"{SCHEMAS}2005-10-01/QuestionFormAnswers.xsd"
 RESERVED_FIELDS: Final = frozenset({"assignmentId", "hitId", "turkSubmitTo", "workerId"})
+_HOST: Final = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
 _HIGHEST_FRAME: Final = 100_000
 
 
@@ -75,6 +77,11 @@ def _checked_url(url: str, allow_http_loopback: bool) -> str:
         raise unfit_parameter(f"ExternalURL is not a URL: {url!r}.") from error
     if not host or parts.scheme not in {"https", "http"} or any(c.isspace() for c in url):
         raise unfit_parameter(f"ExternalURL must be an absolute https URL, got {url!r}.")
+    if not _HOST.fullmatch(host):
+        # It goes into headers of this site; names with other letters have an ASCII form (xn--...).
+        raise unfit_parameter(
+            f"The host of ExternalURL must be written in ASCII letters, digits and '.-_', got {url!r}."
+        )
     if parts.username is not None or parts.password is not None:
         raise unfit_parameter("ExternalURL must not carry a user name or password.")
     if parts.scheme == "http" and not (allow_http_loopback and _is_loopback(parts)):

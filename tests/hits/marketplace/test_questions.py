@@ -84,6 +84,11 @@ def test_text_that_is_no_external_question(text: str) -> None:
         "https://exa mple.org/",
         "https://[::1/",
         "https://example.org:99999/",
+        "https://ex\u0430mple.org/",
+        "https://x;sandbox/",
+        "https://x,y/",
+        "https://x'/",
+        "https://*/",
         "",
     ],
 )
