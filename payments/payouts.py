@@ -327,6 +327,15 @@ def claim(session: Session, row: Waiting, now: datetime) -> Order | None:
     )
 
 
+def is_still_owed(session: Session, order: Order) -> bool:
+    """Tell whether the example of a claimed payout earns the bonus as things stand. Reads only, and commits."""
+    payout = session.get_one(Payout, order.payout_id, populate_existing=True)
+    session.refresh(payout.example)
+    owed = _state_by_example(session, payout) is PayoutState.PLANNED
+    session.commit()
+    return owed
+
+
 def is_token_forgotten(order: Order, now: datetime) -> bool:
     """Tell whether the marketplace may no longer know the order's token, so that sending it again could pay twice."""
     return now - order.token_sent_at >= TOKEN_LIFE

@@ -216,6 +216,8 @@ def _settle_one(session: Session, sender: BonusSender, clock: Clock, row: Waitin
             return _doubtful(session, order, error)
         if seen is not None:
             return _paid(session, order, seen.granted_at, Result.FOUND)
+        if not payouts.is_still_owed(session, order):
+            return _not_owed(session, order, clock)
         if payouts.is_token_forgotten(order, clock.now()):
             if payouts.may_be_on_its_way(order, clock.now()):
                 cause = "An earlier call may still be on its way and its token is too old to be sent again."
@@ -249,6 +251,18 @@ def _settle_one(session: Session, sender: BonusSender, clock: Clock, row: Waitin
         session.commit()
         return _settled(order, Result.FAILED, str(error))
     return _paid(session, order, clock.now(), Result.PAID)
+
+
+def _not_owed(session: Session, order: Order, clock: Clock) -> Settled:
+    """Leave a bonus unsent that was looked up and not found, since its example earns none at this moment."""
+    cause = "Nothing was sent: the example is flagged now, or earns no bonus any more."
+    if payouts.may_be_on_its_way(order, clock.now()):
+        payouts.mark_doubtful(session, order, cause)
+    else:
+        # The next planning holds it or withdraws it.
+        payouts.put_back(session, order)
+    session.commit()
+    return _settled(order, Result.LEFT, cause)
 
 
 def _paid(session: Session, order: Order, sent_at: datetime, result: Result) -> Settled | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from datetime import timedelta
 from decimal import Decimal
@@ -288,6 +289,37 @@ def test_a_flagged_example_is_not_paid_until_the_flag_is_dismissed(session: Sess
     settle(session, desk, clock)
 
     assert before == 0
+    check_paid_once(session, desk, 1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "paid"), [(Fault.ERROR_BEFORE, 0), (Fault.KILL_BEFORE, 0), (Fault.ERROR_AFTER, 1), (Fault.KILL_AFTER, 1)]
+)
+def test_a_bonus_in_doubt_whose_example_is_flagged_is_looked_up_and_not_sent_again(
+    session: Session, clock: FixedClock, fault: Fault, paid: int
+) -> None:
+    [example] = owe(session)
+    desk = BonusDesk(clock, session=session)
+    desk.faults.append(fault)
+    with contextlib.suppress(Killed):
+        settle(session, desk, clock)
+    session.rollback()
+    example.verdict, example.final_label, example.moderation = Verdict.FLAGGED, None, Moderation.OPEN
+    session.commit()
+
+    for _ in range(3):
+        settle(session, desk, clock)
+        clock.advance(timedelta(minutes=20))
+
+    assert (len(desk.paid), desk.calls) == (paid, 1)
+    assert states(session) == [PayoutState.CONFIRMED if paid else PayoutState.HELD]
+    example.verdict, example.final_label, example.moderation = (
+        Verdict.VALID_AND_MODEL_WRONG,
+        example.goal_label,
+        Moderation.DISMISSED,
+    )
+    session.commit()
+    settle(session, desk, clock)
     check_paid_once(session, desk, 1)
 
 
