@@ -49,6 +49,15 @@ def is_open_to(worker_id: str) -> ColumnElement[bool]:
     return and_(HitRow.status == "Assignable", ~taken, ~blocked)
 
 
+def was_given_up_by(worker_id: str) -> ColumnElement[bool]:
+    """Return the condition that this worker had a HIT before, and returned or abandoned it."""
+    return exists().where(
+        AssignmentRow.hit_id == HitRow.hit_id,
+        AssignmentRow.worker_id == worker_id,
+        AssignmentRow.state.not_in(LIVE_STATES),
+    )
+
+
 def lock_hit(transaction: Transaction, hit_id: str) -> HitRow:
     """Return a HIT that is known to exist, locked until the transaction ends."""
     query = select(HitRow).where(HitRow.hit_id == hit_id).with_for_update(key_share=True)

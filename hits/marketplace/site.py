@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 
 from hits.marketplace import blocks, eligibility, frames, lifecycle, workers
 from hits.marketplace.errors import (
@@ -43,13 +43,14 @@ _REVIEWED: Final = ("Submitted", "Approved", "Rejected")
 
 
 def hit_groups(transaction: Transaction, worker_id: str, *, sort: str, query: str) -> list[GroupListing]:
-    """Return the HIT groups with a HIT left for this worker."""
+    """Return the HIT groups with a HIT left for this worker, each by its oldest one; HITs they gave up come last."""
     worker = workers.find(transaction, worker_id)
+    not_given_up = case((lifecycle.was_given_up_by(worker.worker_id), None), else_=HitRow.seq)
     summary = (
         select(
             HitRow.hit_type_id,
             func.count().label("available"),
-            func.min(HitRow.seq).label("first"),
+            func.coalesce(func.min(not_given_up), func.min(HitRow.seq)).label("first"),
             func.max(HitRow.created_at).label("newest"),
             func.min(HitRow.expires_at).label("next_end"),
         )

@@ -40,7 +40,7 @@ def accept(transaction: Transaction, worker_id: str, hit_id: str) -> AssignmentV
 
 
 def accept_next(transaction: Transaction, worker_id: str, hit_group_id: str) -> AssignmentView:
-    """Give a worker a place of the oldest HIT of a group that they have not taken.
+    """Give a worker a place of the oldest HIT of a group that they have not taken; those they gave up come last.
 
     Raises WorkerUnknown, HitGroupEmpty, NotQualified.
     """
@@ -51,7 +51,7 @@ def accept_next(transaction: Transaction, worker_id: str, hit_group_id: str) -> 
     query = (
         select(HitRow)
         .where(HitRow.hit_type_id == group.hit_type_id, lifecycle.is_open_to(worker.worker_id))
-        .order_by(HitRow.seq)
+        .order_by(lifecycle.was_given_up_by(worker.worker_id), HitRow.seq)
         .limit(1)
     )
     # First whatever nobody else is taking at this moment; only if there is nothing, wait for one that somebody is.

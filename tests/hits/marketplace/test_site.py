@@ -33,6 +33,20 @@ def test_groups_show_what_is_left_for_this_worker(market: Market) -> None:
     assert for_another.available == 2
 
 
+def test_a_hit_that_a_worker_returned_is_offered_after_the_others(market: Market) -> None:
+    first, second = (market.create_hit() for _ in range(2))
+    worker_id = market.worker()
+    market.engine.return_assignment(worker_id, market.accepted(first, worker_id), "nothing in it for me")
+
+    [group] = market.engine.hit_groups(worker_id)
+
+    assert (group.hit_id, group.available) == (second, 2)
+    [for_another] = market.engine.hit_groups(market.worker())
+    assert for_another.hit_id == first
+    taken = [market.engine.accept_next(worker_id, group.hit_group_id).hit_id for _ in range(2)]
+    assert taken == [second, first]
+
+
 def test_groups_are_sorted_and_searched(market: Market) -> None:
     worker_id = market.worker()
     for title, reward, seconds in (("Cheap", "0.05", 60), ("Rich", "2.00", 900), ("Quick", "0.50", 30)):
