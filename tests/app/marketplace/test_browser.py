@@ -121,7 +121,8 @@ def page(browser: Any) -> Iterator[Any]:
     opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     yield opened
     context.close()
-    assert problems == []
+    # The second half of a double click is refused when it arrives late enough, and the browser notes that.
+    assert [problem for problem in problems if "409 (CONFLICT)" not in problem] == []
 
 
 def check(page: Any, name: str) -> None:
@@ -258,6 +259,8 @@ def test_the_countdown_says_when_time_gets_short_and_is_over(site: Site, page: A
     page.clock.install()
     page.get_by_role("button", name="Accept").click()
     page.locator("[data-countdown]").wait_for()
+    # The countdown takes its start when its script runs, which is a moment after the element is there.
+    page.wait_for_load_state("domcontentloaded")
 
     page.clock.fast_forward("54:30")
     assert page.locator("[data-countdown-said]").text_content() == ""
