@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from sqlalchemy.orm import Session
 
 from app.operations.decide import decide_pending
 from hits.clock import FixedClock
 from hits.models import Example
-from hits.states import Verdict
+from hits.states import Moderation, Verdict
 from tests.factories import make_example, make_vote
 
 
@@ -39,6 +41,35 @@ def test_a_flag_waits_for_the_requester(session: Session, clock: FixedClock) -> 
 
     assert decide_pending(session, clock) == 1
     assert verdict_of(session, example) is Verdict.FLAGGED
+
+
+def test_a_flag_counted_while_another_process_decided_stops_the_bonus(session: Session, clock: FixedClock) -> None:
+    example = make_example(session)
+    counted_at = clock.now()
+    for _ in range(2):
+        make_vote(session, example=example, counted_at=counted_at)
+    session.commit()
+    clock.advance(timedelta(seconds=2))
+    decide_pending(session, clock)
+    # Its transaction began before the decision and ended after it.
+    make_vote(session, example=example, label=None, flag_reason="It names a private person.", counted_at=counted_at)
+    session.commit()
+
+    assert decide_pending(session, clock) == 1
+    assert verdict_of(session, example) is Verdict.FLAGGED
+    assert decide_pending(session, clock) == 0
+
+
+def test_a_dismissed_flag_is_not_looked_at_again(session: Session, clock: FixedClock) -> None:
+    example = make_example(session, moderation=Moderation.DISMISSED)
+    for _ in range(2):
+        make_vote(session, example=example)
+    make_vote(session, example=example, label=None, flag_reason="It names a private person.")
+    session.commit()
+
+    assert decide_pending(session, clock) == 1
+    assert verdict_of(session, example) is Verdict.VALID_AND_MODEL_WRONG
+    assert decide_pending(session, clock) == 0
 
 
 def test_drafts_decide_nothing(session: Session, clock: FixedClock) -> None:
