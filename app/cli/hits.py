@@ -132,6 +132,9 @@ def status(task_code: str | None, round_number: int | None, as_json: bool) -> No
     if as_json:
         click.echo(json.dumps([one.as_json() for one in found], indent=2))
         return
+    if not found:
+        click.echo("No such batch was launched yet. `dynahit hits launch` makes one.")
+        return
     show_statuses(found, Console())
 
 

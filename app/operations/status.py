@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from hits.errors import NotFound
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Round
 from hits.states import AssignmentState, HitState, Verdict
 
@@ -90,19 +89,13 @@ class BatchStatus:
 def batch_statuses(
     session: Session, *, task_code: str | None = None, round_number: int | None = None
 ) -> list[BatchStatus]:
-    """Return every batch's status, oldest first, of one task or round if asked for. Reads only.
-
-    Raises NotFound when there is no batch at all.
-    """
+    """Return every batch's status, oldest first, of one task or round if asked for; none is an empty list. Reads only."""
     wanted = select(HitBatch).join(HitBatch.round).order_by(HitBatch.id)
     if task_code is not None:
         wanted = wanted.where(Round.task_code == task_code)
     if round_number is not None:
         wanted = wanted.where(Round.number == round_number)
-    batches = session.scalars(wanted).all()
-    if not batches:
-        raise NotFound("No batch was launched yet. `dynahit hits launch` makes one.")
-    found = [_status(session, batch) for batch in batches]
+    found = [_status(session, batch) for batch in session.scalars(wanted).all()]
     session.rollback()
     return found
 

@@ -316,3 +316,11 @@ def test_help_is_quick_and_loads_neither_the_model_nor_the_marketplace_client() 
 
     assert "LOADED []" in run.stdout
     assert time.monotonic() - began < 30
+
+
+def test_the_status_of_nothing_is_an_empty_list_for_scripts_and_a_sentence_for_people(shell: Shell) -> None:
+    listed, told = shell("hits", "status", "--json"), shell("hits", "status")
+
+    assert (listed.exit_code, listed.stdout.strip()) == (0, "[]")
+    assert told.exit_code == 0
+    assert "No such batch" in told.stdout
