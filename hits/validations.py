@@ -157,6 +157,8 @@ def record_vote(
         select(Example)
         .join(HitItem, HitItem.example_id == Example.id)
         .where(HitItem.hit_id == hit.id, Example.id == example_id)
+        # The statement may be judged in another HIT at this moment, and a person has one vote on it.
+        .with_for_update(of=Example)
     )
     if example is None:
         raise Refused("This statement is not part of this HIT. Nothing was stored.")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from itertools import combinations_with_replacement, permutations
 
 import pytest
-from sqlalchemy.orm import Session
+from sqlalchemy import select
+from sqlalchemy.orm import Session, sessionmaker
 
 from hits import validations
 from hits.clock import FixedClock
 from hits.errors import AlreadySubmitted, AlreadyVoted, InvalidInput, NotYetSubmittable, OwnExample, Refused
+from hits.models import Assignment, Vote
 from hits.states import AssignmentState, HitKind, Moderation, Verdict
 from tests import factories as make
 
@@ -216,3 +219,36 @@ def _attempt_in(session: Session, round_: make.Round) -> make.Attempt:
 
 def _example_of(session: Session, round_: make.Round) -> make.Example:
     return make.make_example(session, attempt=_attempt_in(session, round_))
+
+
+def test_one_statement_judged_in_two_hits_at_the_same_moment_is_one_vote(
+    session: Session, session_factory: sessionmaker[Session], clock: FixedClock
+) -> None:
+    example, validator = make.make_example(session), make.make_worker(session)
+    first, second = (
+        make.make_assignment(session, hit=make.make_validation_hit(session, examples=[example]), worker=validator)
+        for _ in range(2)
+    )
+    session.commit()
+    failures: list[Exception] = []
+
+    def judge_in_the_second_hit() -> None:
+        try:
+            with session_factory() as other:
+                row = other.get_one(Assignment, second.id)
+                validations.record_vote(other, row, example.id, label=M, now=clock.now())
+                other.commit()
+        except Exception as error:
+            failures.append(error)
+
+    validations.record_vote(session, first, example.id, label=W, now=clock.now())
+    meanwhile = threading.Thread(target=judge_in_the_second_hit)
+    meanwhile.start()
+    meanwhile.join(timeout=0.3)
+    session.commit()
+    meanwhile.join()
+
+    session.expire_all()
+    vote = session.scalars(select(Vote)).one()
+    assert failures == []
+    assert (vote.label, vote.assignment_id) == (M, second.id)
