@@ -89,7 +89,7 @@ class BatchStatus:
 def batch_statuses(
     session: Session, *, task_code: str | None = None, round_number: int | None = None
 ) -> list[BatchStatus]:
-    """Return every batch's status, oldest first, of one task or round if asked for; none is an empty list. Reads only."""
+    """Return every batch's status, oldest first, of one task or round if asked for. Reads only."""
     wanted = select(HitBatch).join(HitBatch.round).order_by(HitBatch.id)
     if task_code is not None:
         wanted = wanted.where(Round.task_code == task_code)

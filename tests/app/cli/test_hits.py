@@ -239,13 +239,6 @@ def test_an_absurd_number_is_refused_in_words(shell: Shell, command: tuple[str, 
     assert "is not in the range" in answer.output
 
 
-def test_a_status_without_a_batch_says_what_to_do(shell: Shell) -> None:
-    result = shell("hits", "status")
-
-    assert result.exit_code == 1
-    assert "dynahit hits launch" in result.stderr
-
-
 def instance_environment(database_url: str, endpoint: str) -> dict[str, str]:
     """Return the environment of a process of its own on this instance."""
     return {
