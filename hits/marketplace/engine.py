@@ -13,6 +13,8 @@ from hits.marketplace import (
     database,
     messages,
     operations,
+    qualification_requests,
+    qualification_site,
     sigv4,
     site,
     submissions,
@@ -35,6 +37,8 @@ from hits.marketplace.views import (
     HitView,
     Invitation,
     Message,
+    QualificationRequestView,
+    QualificationView,
     Receipt,
     Requester,
     WorkEntry,
@@ -231,6 +235,52 @@ class Marketplace:
         """Mark all of a worker's messages as read and return how many were not."""
         with self._transaction() as transaction:
             return messages.mark_read(transaction, worker_id)
+
+    def worker_qualifications(self, worker_id: str) -> list[QualificationView]:
+        """Return what a worker holds, held or asked for, and the system's qualifications with their values."""
+        with self._transaction(writes=False) as transaction:
+            return qualification_site.of_worker(transaction, worker_id)
+
+    def requestable_qualifications(self, worker_id: str, query: str = "") -> list[QualificationView]:
+        """Return the active qualification types of all requesters that have the text in their words."""
+        with self._transaction(writes=False) as transaction:
+            return qualification_site.requestable(transaction, worker_id, query)
+
+    def worker_qualification(self, worker_id: str, qualification_type_id: str) -> QualificationView:
+        """Return one qualification type as a worker sees it.
+
+        Raises QualificationUnknown.
+        """
+        with self._transaction(writes=False) as transaction:
+            return qualification_site.one(transaction, worker_id, qualification_type_id)
+
+    def request_qualification(self, worker_id: str, qualification_type_id: str) -> QualificationRequestView:
+        """Ask for a qualification: it is granted, waits for its requester, or begins a test (`form`, `deadline`).
+
+        Asking again during a test gives that test back. Raises QualificationUnknown, QualificationNotRequestable,
+        BlockedByRequester, AlreadyQualified, AlreadyRequested, RetryTooSoon, NoRetry.
+        """
+        with self._transaction() as transaction:
+            return qualification_requests.request(transaction, worker_id, qualification_type_id)
+
+    def qualification_request(self, worker_id: str, request_id: str) -> QualificationRequestView:
+        """Return one of a worker's requests.
+
+        Raises QualificationRequestUnknown.
+        """
+        with self._transaction(writes=False) as transaction:
+            row = qualification_requests.own_request(transaction, worker_id, request_id)
+            return qualification_requests.view_of(transaction, row)
+
+    def submit_qualification_test(
+        self, worker_id: str, request_id: str, fields: Mapping[str, Sequence[str]]
+    ) -> QualificationRequestView:
+        """Hand in a test, its fields named as the form says; with a key it is scored and granted at once.
+
+        Raises QualificationRequestUnknown, TestOver, FormIncomplete, AnswerTooLarge.
+        """
+        with self._transaction() as transaction:
+            return qualification_requests.submit_test(transaction, worker_id, request_id, fields)
 
     def hit_groups(self, worker_id: str, *, sort: Sort = "newest", query: str = "") -> list[GroupListing]:
         """Return the HIT groups this worker may see that have a HIT left for them.

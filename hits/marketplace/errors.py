@@ -10,13 +10,13 @@ SiteError                        a refusal that a person reads
   PreviewCannotBeSubmitted / NothingSubmitted / AnswerTooLarge
   BlockedByRequester             the requester takes no work from this worker
   QualificationUnknown / QualificationNotRequestable / AlreadyQualified / AlreadyRequested / RetryTooSoon / NoRetry
-  QualificationRequestUnknown / TestOver
+  QualificationRequestUnknown / TestOver / FormIncomplete / FormExpected
 OperatorError                    a wrong call by the operator's own code: unknown requester, sub-cent top-up, ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -409,3 +409,24 @@ class TestOver(SiteError):
             else "This test was already handed in. Your first answers are stored; nothing was changed."
         )
         self.state = state
+
+
+class FormIncomplete(SiteError):
+    """A form with answers that do not fit; `problems` has a sentence for each field."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        """Count what is to be put right."""
+        super().__init__(
+            "One answer needs your attention. Nothing was handed in yet."
+            if len(problems) == 1
+            else f"{len(problems)} answers need your attention. Nothing was handed in yet."
+        )
+        self.problems = dict(problems)
+
+
+class FormExpected(SiteError):
+    """A submission by externalSubmit of a HIT that is answered on the site itself."""
+
+    def __init__(self) -> None:
+        """Point to the page."""
+        super().__init__("This HIT is answered on its page on this site. Nothing was stored.")

@@ -10,6 +10,7 @@ from hits.marketplace import assignment_operations as assignments
 from hits.marketplace import blocks, hit_types, messages, qualifications
 from hits.marketplace import bonus_operations as money
 from hits.marketplace import hit_operations as hits
+from hits.marketplace import qualification_requests as requests
 from hits.marketplace.errors import OPERATION_NOT_SUPPORTED, request_error
 from hits.marketplace.limits import check_limits
 from hits.marketplace.model_check import check_parameters
@@ -27,6 +28,7 @@ class Operation:
 
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
+    "AcceptQualificationRequest": Operation(requests.accept_request),
     "ApproveAssignment": Operation(assignments.approve_assignment),
     "AssociateQualificationWithWorker": Operation(qualifications.associate),
     "CreateAdditionalAssignmentsForHIT": Operation(hits.create_additional_assignments),
@@ -48,12 +50,14 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "ListBonusPayments": Operation(money.list_bonus_payments, writes=False),
     "ListHITs": Operation(hits.list_hits, writes=False),
     "ListHITsForQualificationType": Operation(hits.list_hits_for_qualification, writes=False),
+    "ListQualificationRequests": Operation(requests.list_requests, writes=False),
     "ListQualificationTypes": Operation(qualifications.list_types, writes=False),
     "ListReviewableHITs": Operation(hits.list_reviewable_hits, writes=False),
     "ListWorkerBlocks": Operation(blocks.list_blocks, writes=False),
     "ListWorkersWithQualificationType": Operation(qualifications.list_workers, writes=False),
     "NotifyWorkers": Operation(messages.notify_workers),
     "RejectAssignment": Operation(assignments.reject_assignment),
+    "RejectQualificationRequest": Operation(requests.reject_request),
     "SendBonus": Operation(money.send_bonus),
     "UpdateExpirationForHIT": Operation(hits.update_expiration),
     "UpdateHITReviewStatus": Operation(hits.update_review_status),

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from sqlalchemy import func, or_, select
 
-from hits.marketplace import paging
+from hits.marketplace import messages, paging
+from hits.marketplace.answer_keys import read_answer_key
 from hits.marketplace.errors import (
     INVALID_QUALIFICATION_STATE,
     INVALID_QUALIFICATION_TYPE_STATE,
@@ -17,26 +18,32 @@ from hits.marketplace.errors import (
     request_error,
     unfit_parameter,
 )
+from hits.marketplace.form_reader import read_form
 from hits.marketplace.identifiers import new_entity_id
 from hits.marketplace.system_qualifications import SYSTEM_TYPES
-from hits.marketplace.tables import HitTypeRow, QualificationRow, QualificationTypeRow, WorkerRow
+from hits.marketplace.tables import (
+    HitTypeRow,
+    QualificationRequestRow,
+    QualificationRow,
+    QualificationTypeRow,
+    WorkerRow,
+)
 from hits.marketplace.transactions import Transaction
 
 Params = dict[str, Any]
 _OURS: Final = QualificationTypeRow.deleted_at.is_(None)
-_TEST_PARAMETERS: Final = ("Test", "AnswerKey", "TestDurationInSeconds")
 
 
 def create_type(transaction: Transaction, requester_id: str, params: Params) -> Params:
     """Carry out CreateQualificationType."""
-    _refuse_tests(params)
+    auto = params.get("AutoGranted", False)
     _check_auto_grant(params)
+    _check_test(params.get("Test"), params.get("TestDurationInSeconds"), params.get("AnswerKey"), auto=auto)
     taken = select(QualificationTypeRow.seq).where(
         QualificationTypeRow.requester_id == requester_id, QualificationTypeRow.name == params["Name"], _OURS
     )
     if transaction.session.scalar(taken) is not None:
         raise request_error(QUALIFICATION_TYPE_ALREADY_EXISTS)
-    auto = params.get("AutoGranted", False)
     row = QualificationTypeRow(
         qualification_type_id=new_entity_id(),
         requester_id=requester_id,
@@ -47,6 +54,9 @@ def create_type(transaction: Transaction, requester_id: str, params: Params) -> 
         retry_delay_seconds=params.get("RetryDelayInSeconds"),
         auto_granted=auto,
         auto_granted_value=params.get("AutoGrantedValue", 1) if auto else None,
+        test=params.get("Test"),
+        test_duration_seconds=params.get("TestDurationInSeconds"),
+        answer_key=params.get("AnswerKey"),
         created_at=transaction.now,
     )
     transaction.session.add(row)
@@ -58,18 +68,23 @@ def get_type(transaction: Transaction, requester_id: str, params: Params) -> Par
     type_id = params["QualificationTypeId"]
     if type_id in SYSTEM_TYPES:
         return {"QualificationType": SYSTEM_TYPES[type_id].form()}
-    return {"QualificationType": _type_form(_any_type(transaction, type_id))}
+    row = _any_type(transaction, type_id)
+    return {"QualificationType": _type_form(row, shows_key=row.requester_id == requester_id)}
 
 
 def update_type(transaction: Transaction, requester_id: str, params: Params) -> Params:
-    """Carry out UpdateQualificationType; what is not given stays."""
-    _refuse_tests(params)
+    """Carry out UpdateQualificationType; what is not given stays, but a new test without a key is not scored."""
     row = own_type(transaction, requester_id, params["QualificationTypeId"])
     _check_auto_grant({"AutoGranted": row.auto_granted, **params})
+    auto = params.get("AutoGranted", row.auto_granted)
+    test, key = params.get("Test", row.test), params.get("AnswerKey", None if "Test" in params else row.answer_key)
+    duration = params.get("TestDurationInSeconds", None if "Test" in params else row.test_duration_seconds)
+    _check_test(test, duration, key, auto=auto)
+    row.test, row.test_duration_seconds, row.answer_key = test, duration, key
     row.description = params.get("Description", row.description)
     row.status = params.get("QualificationTypeStatus", row.status)
     row.retry_delay_seconds = params.get("RetryDelayInSeconds", row.retry_delay_seconds)
-    row.auto_granted = params.get("AutoGranted", row.auto_granted)
+    row.auto_granted = auto
     value = params.get("AutoGrantedValue", row.auto_granted_value or 1)
     row.auto_granted_value = value if row.auto_granted else None
     return {"QualificationType": _type_form(row)}
@@ -83,6 +98,15 @@ def delete_type(transaction: Transaction, requester_id: str, params: Params) -> 
     for hit_type in hit_types:
         if any(item["QualificationTypeId"] == row.qualification_type_id for item in hit_type.requirements):
             hit_type.deleted_at = transaction.now
+    requests = transaction.session.scalars(
+        select(QualificationRequestRow).where(
+            QualificationRequestRow.qualification_type_id == row.qualification_type_id,
+            QualificationRequestRow.state.in_(("Pending", "Testing")),
+        )
+    )
+    for request in requests:
+        request.state, request.decided_at = "Rejected", transaction.now
+        request.reason = "The qualification was deleted."
     return {}
 
 
@@ -99,32 +123,45 @@ def list_types(transaction: Transaction, requester_id: str, params: Params) -> P
         query = query.where(QualificationTypeRow.seq < last[0])
     query = query.order_by(QualificationTypeRow.seq.desc()).limit(paging.page_size(params))
     rows = transaction.session.scalars(query).all()
-    return paging.page("ListQualificationTypes", "QualificationTypes", rows, _type_form, lambda row: (row.seq,))
+    return paging.page(
+        "ListQualificationTypes",
+        "QualificationTypes",
+        rows,
+        lambda row: _type_form(row, shows_key=row.requester_id == requester_id),
+        lambda row: (row.seq,),
+    )
 
 
 def associate(transaction: Transaction, requester_id: str, params: Params) -> Params:
-    """Carry out AssociateQualificationWithWorker: grant, or overwrite the value of an earlier grant."""
+    """Carry out AssociateQualificationWithWorker: grant, or overwrite the value of an earlier grant, and tell them."""
     row = own_type(transaction, requester_id, params["QualificationTypeId"])
     if transaction.session.get(WorkerRow, params["WorkerId"]) is None:
         raise invalid_parameter("WorkerId", params["WorkerId"])
-    grant(transaction, row.qualification_type_id, params["WorkerId"], params.get("IntegerValue", 1))
+    value = params.get("IntegerValue", 1)
+    grant(transaction, row.qualification_type_id, params["WorkerId"], value)
+    if params.get("SendNotification", True):
+        text = f"You now have the qualification “{row.name}” with the value {value}."
+        messages.send(transaction, requester_id, params["WorkerId"], "You were given a qualification", text)
     return {}
 
 
 def disassociate(transaction: Transaction, requester_id: str, params: Params) -> Params:
     """Carry out DisassociateQualificationFromWorker."""
     row = own_type(transaction, requester_id, params["QualificationTypeId"])
-    held = _qualification(transaction, row.qualification_type_id, params["WorkerId"])
+    held = qualification(transaction, row.qualification_type_id, params["WorkerId"])
     if held is None or held.status != "Granted":
         raise request_error(QUALIFICATION_DOES_NOT_EXIST)
     held.status = "Revoked"
+    reason = f" The requester's reason: {params['Reason']}" if params.get("Reason") else ""
+    text = f"You no longer have the qualification “{row.name}”.{reason}"
+    messages.send(transaction, requester_id, params["WorkerId"], "A qualification was taken back", text)
     return {}
 
 
 def get_score(transaction: Transaction, requester_id: str, params: Params) -> Params:
     """Carry out GetQualificationScore."""
     row = own_type(transaction, requester_id, params["QualificationTypeId"])
-    held = _qualification(transaction, row.qualification_type_id, params["WorkerId"])
+    held = qualification(transaction, row.qualification_type_id, params["WorkerId"])
     if held is None:
         raise request_error(QUALIFICATION_DOES_NOT_EXIST)
     if held.status != "Granted":
@@ -150,7 +187,7 @@ def list_workers(transaction: Transaction, requester_id: str, params: Params) ->
 
 def grant(transaction: Transaction, type_id: str, worker_id: str, value: int) -> None:
     """Give a worker a value; an earlier one, revoked or not, is overwritten."""
-    held = _qualification(transaction, type_id, worker_id)
+    held = qualification(transaction, type_id, worker_id)
     if held is None:
         held = QualificationRow(qualification_type_id=type_id, worker_id=worker_id)
         transaction.session.add(held)
@@ -191,20 +228,28 @@ def _any_type(transaction: Transaction, type_id: str) -> QualificationTypeRow:
     return row
 
 
-def _qualification(transaction: Transaction, type_id: str, worker_id: str) -> QualificationRow | None:
+def qualification(transaction: Transaction, type_id: str, worker_id: str) -> QualificationRow | None:
+    """Return what a worker holds or held of a type."""
     query = select(QualificationRow).where(
         QualificationRow.qualification_type_id == type_id, QualificationRow.worker_id == worker_id
     )
     return transaction.session.scalar(query)
 
 
-def _refuse_tests(params: Params) -> None:
-    given = [name for name in _TEST_PARAMETERS if name in params]
-    if given:
-        raise unfit_parameter(
-            f"This marketplace does not serve qualification tests yet ({', '.join(given)}); "
-            "they come with the complete API. Grant the qualification with AssociateQualificationWithWorker."
-        )
+def _check_test(test: str | None, duration: int | None, key: str | None, *, auto: bool) -> None:
+    if test is None:
+        if duration is not None or key is not None:
+            raise unfit_parameter("TestDurationInSeconds and AnswerKey need a Test.")
+        return
+    if auto:
+        raise unfit_parameter("A qualification with a Test cannot be AutoGranted.")
+    if duration is None:
+        raise unfit_parameter("A Test needs TestDurationInSeconds.")
+    form = read_form("Test", test)
+    if not form.questions:
+        raise unfit_parameter("A Test needs at least one Question.")
+    if key is not None:
+        read_answer_key(key, form)
 
 
 def _check_auto_grant(params: Params) -> None:
@@ -212,7 +257,7 @@ def _check_auto_grant(params: Params) -> None:
         raise unfit_parameter("AutoGrantedValue needs AutoGranted to be true.")
 
 
-def _type_form(row: QualificationTypeRow) -> Params:
+def _type_form(row: QualificationTypeRow, *, shows_key: bool = True) -> Params:
     form: Params = {
         "QualificationTypeId": row.qualification_type_id,
         "CreationTime": row.created_at,
@@ -226,6 +271,9 @@ def _type_form(row: QualificationTypeRow) -> Params:
         "Keywords": row.keywords,
         "RetryDelayInSeconds": row.retry_delay_seconds,
         "AutoGrantedValue": row.auto_granted_value,
+        "Test": row.test,
+        "TestDurationInSeconds": row.test_duration_seconds,
+        "AnswerKey": row.answer_key if shows_key else None,
     }
     return form | {name: value for name, value in optional.items() if value is not None}
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 
+from hits.marketplace.forms import QuestionForm
+
 
 @dataclass(frozen=True)
 class Requester:
@@ -91,6 +93,45 @@ class Invitation:
     used_at: datetime | None
     worker_id: str | None
     grants: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class QualificationRequestView:
+    """A worker's request; `state` is Testing, Lapsed, Pending, Granted or Rejected, `form` is there while Testing."""
+
+    request_id: str
+    qualification_type_id: str
+    name: str
+    state: str
+    requested_at: datetime
+    deadline: datetime | None
+    submitted_at: datetime | None
+    decided_at: datetime | None
+    value: int | None
+    reason: str | None
+    form: QuestionForm | None
+
+
+@dataclass(frozen=True)
+class QualificationView:
+    """A qualification type as a worker sees it; `status` is None, Granted or Revoked, `value` only if granted.
+
+    The system's own have no requester. `retry_at` is None if it was never requested, or can never be again.
+    """
+
+    qualification_type_id: str
+    name: str
+    description: str
+    requester_id: str | None
+    requester_name: str | None
+    value: int | None
+    status: str | None
+    granted_at: datetime | None
+    has_test: bool
+    test_duration_seconds: int | None
+    can_request: bool
+    retry_at: datetime | None
+    request: QualificationRequestView | None
 
 
 @dataclass(frozen=True)

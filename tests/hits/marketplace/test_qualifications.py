@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.hits.marketplace.forms_for_tests import KEY, TEST, question_form
 from tests.hits.marketplace.market import Market, refused
 
 VALIDATOR = {"Name": "dynahit validator", "Description": "May check statements.", "QualificationTypeStatus": "Active"}
+
+OVERVIEW = question_form("<Overview><Text>Read this.</Text></Overview>")
 
 
 def create(market: Market, **properties: Any) -> str:
@@ -48,6 +51,14 @@ def test_a_name_is_unique_per_requester(market: Market) -> None:
     ("properties", "type", "code"),
     [
         ({"Test": "<QuestionForm/>", "TestDurationInSeconds": 60}, "ParameterValidationError", None),
+        ({"Test": TEST}, "ParameterValidationError", None),
+        ({"Test": TEST, "TestDurationInSeconds": 60, "AutoGranted": True}, "ParameterValidationError", None),
+        ({"Test": TEST, "TestDurationInSeconds": 60, "AnswerKey": "<AnswerKey/>"}, "ParameterValidationError", None),
+        ({"Test": OVERVIEW, "TestDurationInSeconds": 60}, "ParameterValidationError", None),
+        ({"Test": TEST, "TestDurationInSeconds": 0}, "RequestError", "ParameterOutOfRange"),
+        ({"Test": "x" * 65536, "TestDurationInSeconds": 60}, "RequestError", "ParameterOutOfRange"),
+        ({"AnswerKey": KEY}, "ParameterValidationError", None),
+        ({"TestDurationInSeconds": 60}, "ParameterValidationError", None),
         ({"AutoGrantedValue": 3}, "ParameterValidationError", None),
         ({"QualificationTypeStatus": "Sleeping"}, "ValidationException", None),
         ({"Name": "n" * 201}, "RequestError", "ParameterOutOfRange"),
@@ -70,8 +81,31 @@ def test_update_changes_what_is_given(market: Market) -> None:
     shown = market.client.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
     assert (shown["Description"], shown["QualificationTypeStatus"]) == ("New words.", "Inactive")
     assert (shown["Keywords"], shown["AutoGrantedValue"]) == ("kept", 1)
-    with refused("ParameterValidationError", says="come with the complete API"):
-        market.client.update_qualification_type(QualificationTypeId=type_id, Test="<x/>", TestDurationInSeconds=1)
+
+
+def test_tests_are_shown_and_checked_when_they_are_given(market: Market) -> None:
+    plain, type_id = create(market), create(market, Name="t", Test=TEST, TestDurationInSeconds=60, AnswerKey=KEY)
+    other = market.client_for(market.other_requester())
+
+    shown = market.client.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
+    assert (shown["Test"], shown["TestDurationInSeconds"], shown["AnswerKey"]) == (TEST, 60, KEY)
+    assert "AnswerKey" not in other.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
+    listed = other.list_qualification_types(MustBeRequestable=True)["QualificationTypes"]
+    assert not any("AnswerKey" in item for item in listed)
+
+    def update(**changes: Any) -> Any:
+        return market.client.update_qualification_type(QualificationTypeId=type_id, **changes)["QualificationType"]
+
+    assert update(TestDurationInSeconds=90)["TestDurationInSeconds"] == 90
+    for changes in ({"AutoGranted": True}, {"Test": TEST}, {"AnswerKey": "<x/>"}, {"AnswerKey": ""}):
+        with refused("ParameterValidationError"):
+            update(**changes)
+    assert update(Description="new")["AnswerKey"] == KEY
+    assert "AnswerKey" not in update(Test=TEST, TestDurationInSeconds=30)
+    assert update(AnswerKey=KEY)["AnswerKey"] == KEY
+    for extra in ({"AnswerKey": KEY}, {"TestDurationInSeconds": 60}):
+        with refused("ParameterValidationError", says="need a Test"):
+            market.client.update_qualification_type(QualificationTypeId=plain, **extra)  # type: ignore[arg-type]
 
 
 def test_a_deleted_type_is_gone_and_so_are_hit_types_that_need_it(market: Market) -> None:
