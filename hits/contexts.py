@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hits.errors import Finding, InvalidAnswer, InvalidContexts
+from hits.errors import Finding, InvalidAnswer, InvalidContexts, InvalidInput
 from hits.tasks import TaskSpec, digest_of
 
 #: More lines than any round needs; a larger file is a mistake that should not fill memory.
@@ -15,12 +15,12 @@ MAX_LINES = 100_000
 def read_contexts(path: Path, spec: TaskSpec) -> list[dict[str, str]]:
     """Return the contexts of a UTF-8 JSON lines file in order; blank lines are skipped, repeats are an error.
 
-    Raises InvalidContexts with every broken line and its reason, also when the file can't be read at all.
+    Raises InvalidContexts with every broken line and its reason, InvalidInput when the file can't be read at all.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise InvalidContexts(str(path), [Finding(0, error.strerror or str(error))]) from error
+        raise InvalidInput(f"{path} can't be read: {error.strerror or error}. Nothing was launched.") from error
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise InvalidContexts(str(path), [Finding(line, "not UTF-8 text")]) from error

@@ -24,8 +24,8 @@ from app.cli.visitor import Page, PageError, Visitor
 from app.settings import instance_folder
 from hits.clock import SystemClock
 from hits.db import engine_for
-from hits.models import Attempt, Example, Hit, HitBatch
-from hits.states import AttemptState, HitKind, Verdict
+from hits.models import Attempt, Example, Hit
+from hits.states import AttemptState, Verdict
 from hits.tasks import task
 
 TASK = "sentiment"
@@ -320,14 +320,13 @@ def summary(instance: Instance, story: Story, seconds: float) -> str:
             example.verdict is Verdict.VALID_AND_MODEL_WRONG and example.final_label == example.goal_label
             for example in examples
         )
-        validation_batches = len(session.scalars(select(HitBatch.id).where(HitBatch.kind == HitKind.VALIDATION)).all())
     rejected = verdicts[Verdict.INVALID] + verdicts[Verdict.VALID_AND_MODEL_RIGHT]
     return "\n".join(
         [
             f"\nThe simulated crowd was done in {seconds:.0f} seconds. Batch {story.batch_id} of round 1 now has",
             f"  {story.attempts} attempts scored by the model, {story.fooled} of them fooled it",
             f"  {verified} verified, {rejected} rejected by the readers, {verdicts[Verdict.FLAGGED]} flagged",
-            f"  {story.judged} judgements in {validation_batches} validation batches so far",
+            f"  {story.judged} judgements of the simulated validators",
             "",
             "Look at it:",
             f"  {instance.service_url}/rounds     the round, its statements, the flagged one",

@@ -168,7 +168,7 @@ def review(assignment_id: str, approve: bool, plan_only: bool, yes: bool, by: st
 @click.argument("batch_id", metavar="BATCH", type=click.IntRange(1, 2**31 - 1))
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def expire(batch_id: int, yes: bool) -> None:
-    """Take the open HITs of a BATCH off the site; work in hand can still be submitted and is paid."""
+    """Take the open HITs of a BATCH off the site. Work in hand can still be submitted and is paid."""
     here = services()
     session = db.session()
     if not yes:

@@ -28,7 +28,7 @@ LONGEST_PAUSE = 60.0
 @click.option("--interval", type=float, help="Seconds between two passes. [default: DYNAHIT_JOBS_INTERVAL_SECONDS]")
 @click.option("--plan", is_flag=True, help="Show what the next pass would pay for, and change nothing.")
 def run(once: bool, interval: float | None, plan: bool) -> None:
-    """Work until stopped, one pass after the other; a line is printed when something changed."""
+    """Work until stopped, one pass after the other. A line is printed when something changed."""
     here = services()
     if plan:
         _show(plan_jobs(db.session(), here.mturk, here.settings, here.clock))

@@ -71,7 +71,7 @@ def init() -> None:
 @click.option("--bind", default="127.0.0.1:8000", show_default=True, help="HOST:PORT to listen on.")
 @click.option("--threads", default=THREADS, show_default=True, help="Requests answered at the same time.")
 def serve(bind: str, threads: int) -> None:
-    """Run the marketplace's web server (gunicorn) until it is stopped."""
+    """Run the marketplace's web server until it is stopped."""
     settings = _settings()
     check_bind(bind, settings)
     arguments = [
@@ -115,7 +115,7 @@ def check_bind(bind: str, settings: Settings) -> None:
 @click.option("--count", default=1, show_default=True, type=click.IntRange(1, 1000))
 @as_json
 def invite(grants: Sequence[tuple[str, int]], note: str, count: int, as_json: bool) -> None:
-    """Make invitations, each for one new worker, and print their addresses."""
+    """Make invitations. Each lets one new worker join; their addresses are printed."""
     settings = _settings()
     with _open(settings) as engine:
         codes = [engine.create_invitation(note, grants=dict(grants)) for _ in range(count)]
@@ -175,7 +175,7 @@ def invitations(as_json: bool) -> None:
 @click.argument("amount", type=dollars)
 @click.option("--note", default="top-up by the operator", show_default=True)
 def top_up(requester: str, amount: Decimal, note: str) -> None:
-    """Add AMOUNT dollars to a REQUESTER's account (id, name or e-mail address)."""
+    """Add AMOUNT dollars to a REQUESTER's account. Name it by id, name or e-mail address."""
     with _open(_settings()) as engine:
         account = find_requester(engine, requester)
         balance = engine.top_up(account.requester_id, amount, note)

@@ -89,7 +89,7 @@ def settle(plan_only: bool, limit: int | None, retry: bool, yes: bool, as_json: 
 @click.option("--csv", "csv_path", type=click.Path(path_type=Path, dir_okay=False), help="Write it to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def report(month_text: str | None, csv_path: Path | None, as_json: bool) -> None:
-    """Show a month's rewards, bonuses and fees, promised and paid, by round and by worker."""
+    """Show what a month cost, by round and by worker. Rewards, fees, and bonuses promised and paid."""
     month = Month.parse(month_text) if month_text else Month.of(services().clock.now())
     session = db.session()
     found = month_report(session, month)
@@ -127,7 +127,7 @@ def status(as_json: bool) -> None:
 @group.command("reconcile")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
 def reconcile(as_json: bool) -> None:
-    """Compare ledger and outbox with the marketplace's bonuses, approvals and balance. Changes nothing.
+    """Hold the books against the marketplace. Changes nothing.
 
     Prints one line when the books are clean; otherwise each finding with what to do, and exits with 1.
     """

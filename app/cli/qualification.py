@@ -38,7 +38,7 @@ def list_validators(as_json: bool) -> None:
 @group.command("grant")
 @click.argument("worker_id")
 def grant(worker_id: str) -> None:
-    """Make WORKER_ID (as on the worker's profile page) a validator."""
+    """Make WORKER_ID a validator. The id stands on the worker's account page."""
     here = services()
     type_id = validator_type(here.mturk, here.settings.validator_qualification)
     here.mturk.grant(type_id, worker_id, MINIMUM, notify=True)
@@ -50,7 +50,7 @@ def grant(worker_id: str) -> None:
 @click.option("--reason", default="", help="Kept with the marketplace and shown to the worker.")
 @click.confirmation_option(prompt="Take the validators' qualification away?")
 def revoke(worker_id: str, reason: str) -> None:
-    """Take the qualification away from WORKER_ID; votes that count stay counted."""
+    """Let WORKER_ID validate no more. Votes that count stay counted."""
     here = services()
     type_id = validator_type(here.mturk, here.settings.validator_qualification)
     here.mturk.revoke(type_id, worker_id, reason)

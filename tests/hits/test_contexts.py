@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hits.contexts import read_contexts
-from hits.errors import InvalidContexts
+from hits.errors import InvalidContexts, InvalidInput
 from hits.tasks import task
 
 SPEC = task("sentiment")
@@ -60,5 +60,5 @@ def test_a_file_without_contexts_says_so(tmp_path: Path, content: bytes, reason:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidContexts, match="No such file"):
+    with pytest.raises(InvalidInput, match=r"nowhere.jsonl can't be read: No such file or directory\. Nothing"):
         read_contexts(tmp_path / "nowhere.jsonl", SPEC)
