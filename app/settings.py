@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from decimal import Decimal
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -43,7 +44,13 @@ class Settings(BaseSettings):
     base_weights: Path | None = Field(default=None, description="Folder of all-MiniLM-L6-v2; found by itself if unset.")
     predict_seconds: float = Field(default=5.0, description="A model that takes longer counts as not available.")
     explain_seconds: float = Field(default=20.0, description="The same for an explanation.")
-    validation_reward: Decimal = Field(default=Decimal("0.25"), description="Pay for one validation HIT.")
+    validation_reward: Decimal = Field(
+        default=Decimal("0.25"),
+        ge=Decimal("0.01"),
+        le=10_000,
+        decimal_places=2,
+        description="Pay for one validation HIT.",
+    )
     validation_items: int = Field(default=10, ge=1, le=50, description="Most statements in one validation HIT.")
     validation_wait_seconds: int = Field(
         default=60, ge=0, description="A smaller validation HIT is opened when a statement has waited this long."
@@ -52,6 +59,18 @@ class Settings(BaseSettings):
         default="dynahit validator", description="Name of the qualification that validators hold."
     )
     jobs_interval_seconds: float = Field(default=5.0, gt=0, description="Pause between two passes of `jobs run`.")
+
+    @field_validator("service_url", "marketplace_endpoint", "worker_site_url")
+    @classmethod
+    def _is_address(cls, url: str) -> str:
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ValueError(f"{url!r} is no web address such as https://hits.example.org")
+        return url
 
 
 def load_settings() -> Settings:

@@ -74,7 +74,7 @@ def _settings_message(error: ValidationError) -> str:
     lines = [f"  DYNAHIT_{'_'.join(map(str, one['loc'])).upper()}: {one['msg']}" for one in error.errors()]
     return "\n".join(
         [
-            "The settings of this instance are not complete:",
+            "The settings of this instance are not complete, or can't be used:",
             *lines,
             "Set them in the environment or in settings.env of the instance folder (DYNAHIT_HOME);"
             " `dynahit up` makes a whole instance.",
@@ -98,6 +98,10 @@ def dynahit(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the command line, with the instance's settings.env as environment where the shell sets nothing else."""
-    load_environment()
+    try:
+        load_environment()
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     dynahit(obj=ScriptInfo(create_app=_create_app, load_dotenv_defaults=False))

@@ -115,6 +115,11 @@ def open_instance(folder: Path, *, port: int | None = None, marketplace_port: in
                 f" address. Leave {name} unset, or make a second instance: DYNAHIT_HOME={folder}-{asked} and this"
                 " port."
             )
+    if port_of(instance.service_url) == port_of(instance.marketplace_url):
+        raise InstanceError(
+            f"Port {port_of(instance.service_url)} is meant for both the dynahit service and the marketplace."
+            " Choose two: DYNAHIT_PORT and MARKETPLACE_PORT."
+        )
     return instance
 
 

@@ -29,6 +29,8 @@ from hits.clock import SystemClock
 SAMPLE = ROOT / "docs" / "examples" / "prompts.jsonl"
 SAMPLE_LAUNCH = ("sentiment", "--round", "1", "--hits", "12", "--reward", "0.30", "--bonus", "0.30", "--tries", "5")
 
+PORT = click.IntRange(1, 65535)
+
 
 def programs(instance: Instance) -> list[Program]:
     """Return the three processes of an instance, in the order in which they need each other."""
@@ -45,9 +47,9 @@ def programs(instance: Instance) -> list[Program]:
 
 def ports(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the two ports; they are an instance's own, so they matter when it is made."""
-    port = click.option("--port", type=int, envvar="DYNAHIT_PORT", help="Port of the dynahit service. [default: 8001]")
+    port = click.option("--port", type=PORT, envvar="DYNAHIT_PORT", help="Port of the dynahit service. [default: 8001]")
     marketplace_port = click.option(
-        "--marketplace-port", type=int, envvar="MARKETPLACE_PORT", help="The marketplace's. [default: 8000]"
+        "--marketplace-port", type=PORT, envvar="MARKETPLACE_PORT", help="The marketplace's. [default: 8000]"
     )
     return port(marketplace_port(function))
 

@@ -65,3 +65,19 @@ def test_a_database_without_tables_is_said(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "The database can't be used" in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_a_broken_settings_file_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "settings.env").write_bytes(b"\xff\xfe")
+    run = subprocess.run(
+        [sys.executable, "-m", "app.cli", "hits", "status"],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "DYNAHIT_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 1
+    assert "settings.env can't be read" in run.stderr
+    assert "Traceback" not in run.stderr

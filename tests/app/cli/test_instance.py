@@ -168,3 +168,8 @@ def test_the_first_member_of_staff_and_the_deposit_are_made_once(stored: Instanc
         assert password_fits(user, stored.credentials.staff_password)
         assert booked_deposits(session, "http://127.0.0.1:8000") == Decimal("1000.00")
     engine.dispose()
+
+
+def test_one_port_for_both_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InstanceError, match="both"):
+        instances.open_instance(tmp_path / "home", port=8203, marketplace_port=8203)

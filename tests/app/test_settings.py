@@ -1,0 +1,28 @@
+"""Settings that can't work stop the start with their name."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from tests.market import settings
+
+
+@pytest.mark.parametrize("name", ["service_url", "marketplace_endpoint", "worker_site_url"])
+@pytest.mark.parametrize(
+    "value", ["garbage", "", "ftp://example.org", "https://", "http://[::1", "http://a:99999", "//a"]
+)
+def test_what_is_no_web_address_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ValidationError, match=name):
+        settings(**{name: value})
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8000", "https://hits.example.org", "http://[::1]:8000/"])
+def test_a_web_address_is_kept_as_it_is(url: str) -> None:
+    assert settings(service_url=url).service_url == url
+
+
+@pytest.mark.parametrize("amount", ["0", "-1", "0.001", "NaN", "abc", "10000.01"])
+def test_a_validation_reward_that_no_hit_can_pay_is_refused(amount: str) -> None:
+    with pytest.raises(ValidationError, match="validation_reward"):
+        settings(validation_reward=amount)
