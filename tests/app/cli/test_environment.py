@@ -30,5 +30,5 @@ def test_the_shell_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "settings.env").write_bytes(b"DYNAHIT_SECRET_KEY=\xff\xfe\n")
 
-    with pytest.raises(click.ClickException, match="settings.env can't be read: it is not UTF-8"):
+    with pytest.raises(click.ClickException, match=r"settings\.env can't be read: it is not UTF-8"):
         read_settings(tmp_path)
