@@ -31,7 +31,29 @@ def test_an_unknown_command_is_a_usage_error() -> None:
     result = CliRunner().invoke(dynahit, ["lauch"])
 
     assert result.exit_code == 2
-    assert "No such command" in result.stderr
+    assert "No such command 'lauch'." in result.stderr
+
+
+def test_an_unknown_command_that_is_nearly_one_is_corrected() -> None:
+    result = CliRunner().invoke(dynahit, ["hit", "status"])
+
+    assert result.exit_code == 2
+    assert "Did you mean 'hits'?" in result.stderr
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"db"}))
+def test_no_line_of_help_is_cut_off_in_a_terminal_of_80_columns(name: str) -> None:
+    def groups(command: click.Command, path: list[str]) -> list[list[str]]:
+        if not isinstance(command, click.Group):
+            return []
+        return [path, *(one for sub, below in command.commands.items() for one in groups(below, [*path, sub]))]
+
+    command = dynahit.get_command(click.Context(dynahit), name)
+    assert command is not None
+
+    for path in groups(command, [name]):
+        shown = CliRunner().invoke(dynahit, [*path, "--help"], terminal_width=80).stdout
+        assert [line for line in shown.splitlines() if line.startswith("  ") and line.endswith("...")] == []
 
 
 def test_missing_settings_are_named_with_the_way_out(tmp_path: Path) -> None:
