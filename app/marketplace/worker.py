@@ -125,7 +125,7 @@ def hits() -> ResponseReturnValue:
 def preview(hit_id: str) -> ResponseReturnValue:
     """Show a HIT before it is accepted; signing in is not needed to look."""
     hit = marketplace().preview(sessions.worker_id(), hit_id)
-    refusal = _frame(hit.frame_url)
+    refusal = _no_form_yet() if hit.frame_url is None else _frame(hit.frame_url)
     return refusal or render_template(
         "marketplace/preview.html", hit=hit, sandbox=SANDBOX, worker_id=sessions.worker_id()
     )
@@ -175,6 +175,8 @@ def work() -> ResponseReturnValue:
 def assignment(assignment_id: str) -> ResponseReturnValue:
     """Show a held assignment's frame; a submitted one leads to its receipt."""
     work = marketplace().assignment(_me(), assignment_id)
+    if work.form is not None:
+        return _no_form_yet()
     if work.frame_url is None:
         if work.state in {"Submitted", "Approved", "Rejected"}:
             return redirect(url_for("worker.submitted", assignment_id=assignment_id), 303)
@@ -199,7 +201,7 @@ def return_assignment(assignment_id: str) -> ResponseReturnValue:
         marketplace().return_assignment(_me(), assignment_id, _reason())
         flash(f"You returned “{work.title}”.", "success")
         return redirect(url_for("worker.hits"), 303)
-    if work.frame_url is None:
+    if work.state != "Accepted":
         raise refusals.AssignmentNotHeld(work.state)
     return render_template("marketplace/return_assignment.html", work=work)
 
@@ -271,6 +273,10 @@ def _reason() -> str:
 def _cell(text: str) -> str:
     # A spreadsheet would run a requester's "=..." as a formula.
     return "'" + text if text[:1] in "=+-@\t\r" and text else text
+
+
+def _no_form_yet() -> ResponseReturnValue:
+    return errors.page(501, "This site does not show HITs of this kind yet. Choose another one, or return it.")
 
 
 def _frame(url: str) -> ResponseReturnValue | None:

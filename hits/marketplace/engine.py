@@ -11,6 +11,7 @@ from hits.marketplace import (
     access_keys,
     accounts,
     database,
+    layouts,
     messages,
     operations,
     qualification_requests,
@@ -34,6 +35,7 @@ from hits.marketplace.views import (
     Balance,
     Earnings,
     GroupListing,
+    HitLayout,
     HitView,
     Invitation,
     Message,
@@ -186,6 +188,19 @@ class Marketplace:
         """
         with self._transaction() as transaction:
             access_keys.revoke(transaction, requester_id, access_key_id)
+
+    def create_layout(self, requester_id: str, name: str, html: str, *, frame_height: int = 0) -> HitLayout:
+        """Register a page with `${placeholders}` that HITs can be made from by its id.
+
+        Raises OperatorError for an unknown requester, a blank name, or a page that is not HTML with a form.
+        """
+        with self._transaction() as transaction:
+            return layouts.create(transaction, requester_id, name, html, frame_height)
+
+    def layouts(self, requester_id: str) -> list[HitLayout]:
+        """Return a requester's layouts, oldest first."""
+        with self._transaction(writes=False) as transaction:
+            return layouts.every(transaction, requester_id)
 
     # Workers
 
@@ -340,10 +355,27 @@ class Marketplace:
         """Store the answers of a held assignment; its unguessable id is the authority.
 
         The reserved fields are dropped; of a repeated field the first value counts. Raises AssignmentUnknown,
-        PreviewCannotBeSubmitted, NothingSubmitted, AnswerTooLarge, AssignmentReturned, TooLate, AlreadySubmitted.
+        PreviewCannotBeSubmitted, NothingSubmitted, AnswerTooLarge, AssignmentReturned, TooLate, AlreadySubmitted,
+        FormExpected.
         """
         with self._transaction() as transaction:
             return submissions.submit(transaction, assignment_id, fields)
+
+    def submit_form(self, worker_id: str, assignment_id: str, fields: Mapping[str, Sequence[str]]) -> Receipt:
+        """Store the answers to a held QuestionForm HIT, its fields named as the form says.
+
+        Raises AssignmentUnknown, FormIncomplete, AnswerTooLarge, AssignmentReturned, TooLate, AlreadySubmitted.
+        """
+        with self._transaction() as transaction:
+            return submissions.submit_form(transaction, worker_id, assignment_id, fields)
+
+    def question_html(self, hit_id: str, expires: str, signature: str) -> str:
+        """Return the HTML of an HTMLQuestion HIT for the content origin's `/hit-content/<hit id>`.
+
+        `expires` and `signature` are contentExpires and contentSignature of that address. Raises HitUnknown.
+        """
+        with self._transaction(writes=False) as transaction:
+            return site.question_html(transaction, hit_id, expires, signature)
 
     def work_history(self, worker_id: str) -> list[WorkEntry]:
         """Return everything a worker submitted, newest first."""

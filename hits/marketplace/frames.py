@@ -12,6 +12,19 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 NO_ASSIGNMENT: Final = "ASSIGNMENT_ID_NOT_AVAILABLE"
 
 
+def content_url(origin: str, secret: str, *, hit_id: str, until: datetime) -> str:
+    """Return the address at which the HTML of a HIT is served until a time to whoever has the address."""
+    expires = int(until.timestamp())
+    signature = content_signature(secret, hit_id=hit_id, expires=str(expires))
+    query = urlencode({"contentExpires": expires, "contentSignature": signature})
+    return f"{origin}/hit-content/{hit_id}?{query}"
+
+
+def content_signature(secret: str, *, hit_id: str, expires: str) -> str:
+    """Return the signature of an address of HTML."""
+    return hmac.new(secret.encode(), f"content\n{hit_id}\n{expires}".encode(), hashlib.sha256).hexdigest()
+
+
 def preview_url(external_url: str, *, hit_id: str) -> str:
     """Return the frame's address for a preview."""
     return _with_parameters(external_url, {"assignmentId": NO_ASSIGNMENT, "hitId": hit_id})

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Select, String, cast, exists, select
 
-from hits.marketplace import accounts, fees, hit_types, lifecycle, paging, qualifications, questions, tokens
+from hits.marketplace import accounts, fees, hit_types, layouts, lifecycle, paging, qualifications, questions, tokens
 from hits.marketplace.errors import (
     DUPLICATE_REQUEST,
     HIT_ALREADY_EXISTS,
@@ -30,7 +30,7 @@ from hits.marketplace.transactions import Transaction
 Params = dict[str, Any]
 _LONGEST_LIFE: Final = timedelta(seconds=31_536_000)
 _FEW: Final = 10
-_LATER: Final = ("AssignmentReviewPolicy", "HITReviewPolicy", "HITLayoutId", "HITLayoutParameters")
+_LATER: Final = ("AssignmentReviewPolicy", "HITReviewPolicy")
 
 
 def create_hit(transaction: Transaction, requester_id: str, params: Params) -> Params:
@@ -183,6 +183,8 @@ def hit_form(hit: HitRow, hit_type: HitTypeRow) -> Params:
     }
     if hit.annotation is not None:
         form["RequesterAnnotation"] = hit.annotation
+    if hit.layout_id is not None:
+        form["HITLayoutId"] = hit.layout_id
     return form
 
 
@@ -202,7 +204,8 @@ def _create(
     existing = tokens.first_result(transaction, requester_id, operation, token)
     if existing is not None:
         raise request_error(HIT_ALREADY_EXISTS, id=existing)
-    question = _read_question(transaction, params)
+    text = _question_text(transaction, requester_id, params)
+    question = questions.read_question(text, allow_http_loopback=transaction.settings.allow_http_loopback)
     hit_type = hit_type_for()
     maximum = params.get("MaxAssignments", 1)
     hit = HitRow(
@@ -219,9 +222,11 @@ def _create(
         completed=0,
         reward_cents=hit_type.reward_cents,
         fee_cents=_fee(transaction, hit_type, maximum),
-        question=params["Question"],
-        external_url=question.url,
+        question=text,
+        question_kind=question.kind,
+        external_url=question.url or "",
         frame_height=question.frame_height,
+        layout_id=params.get("HITLayoutId"),
         annotation=params.get("RequesterAnnotation"),
     )
     account = accounts.lock(transaction, requester_id)
@@ -238,15 +243,21 @@ def _fee(transaction: Transaction, hit_type: HitTypeRow, maximum: int) -> int:
     return fees.assignment_fee(hit_type.reward_cents, max_assignments=maximum, masters=masters, at=transaction.now)
 
 
-def _read_question(transaction: Transaction, params: Params) -> questions.ExternalQuestion:
+def _question_text(transaction: Transaction, requester_id: str, params: Params) -> str:
     later = [name for name in _LATER if name in params]
     if later:
         raise unfit_parameter(
             f"This marketplace does not serve {', '.join(later)} yet; it comes with the complete API."
         )
+    if "HITLayoutId" in params:
+        if "Question" in params:
+            raise unfit_parameter("A HIT has either a Question or a HITLayoutId, not both.")
+        return layouts.fill(transaction, requester_id, params["HITLayoutId"], params.get("HITLayoutParameters", []))
+    if "HITLayoutParameters" in params:
+        raise unfit_parameter("HITLayoutParameters need a HITLayoutId.")
     if "Question" not in params:
-        raise MarketplaceError("RequestError", "A HIT needs a Question (or a HITLayoutId).", MISSING_PARAMETERS.code)
-    return questions.read_question(params["Question"], allow_http_loopback=transaction.settings.allow_http_loopback)
+        raise MarketplaceError("RequestError", "A HIT needs a Question or a HITLayoutId.", MISSING_PARAMETERS.code)
+    return str(params["Question"])
 
 
 def _refuse_repetition(transaction: Transaction, requester_id: str, operation: str, token: str | None) -> None:

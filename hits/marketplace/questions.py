@@ -6,52 +6,87 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from lxml import etree
+from lxml import etree, html
 
-from hits.marketplace.errors import unfit_parameter
-from hits.marketplace.xmltext import SCHEMAS, legal, parse
+from hits.marketplace.errors import MarketplaceError, unfit_parameter
+from hits.marketplace.form_reader import read_form
+from hits.marketplace.forms import QuestionForm
+from hits.marketplace.xmltext import SCHEMAS, Elements, legal, parse
 
+HTML_QUESTION: Final = f"{SCHEMAS}2011-11-11/HTMLQuestion.xsd"
 EXTERNAL_QUESTION: Final = f"{SCHEMAS}2006-07-14/ExternalQuestion.xsd"
 QUESTION_FORM_ANSWERS: Final = f"{SCHEMAS}2005-10-01/QuestionFormAnswers.xsd"
 RESERVED_FIELDS: Final = frozenset({"assignmentId", "hitId", "turkSubmitTo", "workerId"})
 _HOST: Final = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
-_HIGHEST_FRAME: Final = 100_000
+HIGHEST_FRAME: Final = 100_000
 
 
 @dataclass(frozen=True)
-class ExternalQuestion:
-    """A page of the requester's own, shown in a frame; height 0 fills the window."""
+class HitQuestion:
+    """What a HIT shows: a page of the requester's own (`url`), HTML (`html`), or a form; height 0 fills the window."""
 
-    url: str
-    frame_height: int
+    kind: Literal["ExternalQuestion", "HTMLQuestion", "QuestionForm"]
+    frame_height: int = 0
+    url: str | None = None
+    html: str | None = None
+    form: QuestionForm | None = None
 
 
-def read_question(text: str, *, allow_http_loopback: bool) -> ExternalQuestion:
+def read_question(text: str, *, allow_http_loopback: bool) -> HitQuestion:
     """Return the question of a HIT.
 
-    Raises MarketplaceError (ParameterValidationError) for anything but a valid ExternalQuestion; the other two
-    kinds come with the complete API.
+    Raises MarketplaceError (ParameterValidationError) for anything but a valid ExternalQuestion, HTMLQuestion or
+    QuestionForm.
     """
     root = parse("Question", text)
-    name = etree.QName(root)
-    if name.localname in {"HTMLQuestion", "QuestionForm"}:
+    if etree.QName(root).localname == "QuestionForm":
+        form = read_form("Question", text)
+        if not form.questions:
+            raise unfit_parameter("A QuestionForm of a HIT needs at least one Question.")
+        return HitQuestion("QuestionForm", form=form)
+    parts = {
+        f"{{{EXTERNAL_QUESTION}}}ExternalQuestion": "ExternalURL",
+        f"{{{HTML_QUESTION}}}HTMLQuestion": "HTMLContent",
+    }
+    if root.tag not in parts:
         raise unfit_parameter(
-            f"This marketplace shows ExternalQuestions only so far; {name.localname} comes with the complete API."
+            f"The root element of Question must be ExternalQuestion in the namespace {EXTERNAL_QUESTION}, HTMLQuestion "
+            f"in {HTML_QUESTION}, or QuestionForm, got {root.tag!r}."
         )
-    if root.tag != f"{{{EXTERNAL_QUESTION}}}ExternalQuestion":
-        raise unfit_parameter(
-            f"The root element of Question must be ExternalQuestion in the namespace {EXTERNAL_QUESTION}, "
-            f"got {root.tag!r}."
-        )
-    children = [child for child in root if isinstance(child.tag, str)]
-    expected = [f"{{{EXTERNAL_QUESTION}}}{part}" for part in ("ExternalURL", "FrameHeight")]
-    if [child.tag for child in children] != expected or any(len(child) for child in children):
-        raise unfit_parameter("An ExternalQuestion consists of ExternalURL and FrameHeight, in this order.")
-    url, height = (("".join(str(part) for part in child.itertext())).strip() for child in children)
-    return ExternalQuestion(_checked_url(url, allow_http_loopback), _checked_height(height))
+    elements = Elements("Question", root)
+    content, height = elements.one(parts[root.tag]), elements.one("FrameHeight")
+    elements.end()
+    frame_height = _checked_height(height.text())
+    if content.tag == "ExternalURL":
+        return HitQuestion("ExternalQuestion", frame_height, url=_checked_url(content.text(), allow_http_loopback))
+    content.end()
+    return HitQuestion("HTMLQuestion", frame_height, html=checked_html(content.element.text or ""))
+
+
+def checked_html(text: str) -> str:
+    """Return the HTML of a question.
+
+    Raises MarketplaceError (ParameterValidationError) if it cannot be read as HTML or has no form to submit.
+    """
+    try:
+        page = html.document_fromstring(text, parser=html.HTMLParser(no_network=True, huge_tree=False))
+    except (etree.ParserError, etree.XMLSyntaxError, ValueError) as error:
+        raise _unfit_html(str(error)) from error
+    if next(page.iter("form", "crowd-form"), None) is None:
+        raise _unfit_html("the content has no form element, so nothing could be submitted")
+    return text
+
+
+def write_html_question(content: str, frame_height: int) -> str:
+    """Return the HTMLQuestion XML around a page."""
+    root = etree.Element("HTMLQuestion", nsmap={None: HTML_QUESTION})
+    inside = etree.SubElement(root, "HTMLContent")
+    inside.text = etree.CDATA(content) if "]]>" not in content else content
+    etree.SubElement(root, "FrameHeight").text = str(frame_height)
+    return str(etree.tostring(root, encoding="unicode"))
 
 
 def write_answers(answers: Mapping[str, str]) -> str:
@@ -67,6 +102,13 @@ def write_answers(answers: Mapping[str, str]) -> str:
             etree.SubElement(answer, "FreeText").text = legal(value)
     body = etree.tostring(root, encoding="ASCII", xml_declaration=False).decode("ascii")
     return f'<?xml version="1.0" encoding="ASCII"?>{body}'
+
+
+def _unfit_html(detail: str) -> MarketplaceError:
+    return unfit_parameter(
+        "There was an error parsing the HTML5 data in your request.  Please make sure the data is well-formed and "
+        f"validates as HTML5. Details: {detail[:300]}"
+    )
 
 
 def _checked_url(url: str, allow_http_loopback: bool) -> str:
@@ -101,6 +143,6 @@ def _is_loopback(parts: SplitResult) -> bool:
 
 
 def _checked_height(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) > _HIGHEST_FRAME:
-        raise unfit_parameter(f"FrameHeight must be a whole number from 0 to {_HIGHEST_FRAME}, got {text[:40]!r}.")
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) > HIGHEST_FRAME:
+        raise unfit_parameter(f"FrameHeight must be a whole number from 0 to {HIGHEST_FRAME}, got {text[:40]!r}.")
     return int(text)

@@ -14,13 +14,16 @@ class MarketplaceSettings:
     """The configuration of a marketplace.
 
     `secret_key` is a Fernet key: access keys' secrets are stored encrypted under it. `site_url` is the worker
-    site's origin (turkSubmitTo). With `frame_secret`, frames of accepted assignments carry a signature.
+    site's origin (turkSubmitTo); `content_url` is the origin that serves the HTML of HTMLQuestions, which must not be
+    the site's own, or it could act in a worker's name. With `frame_secret`, frames of accepted assignments carry a
+    signature.
     `allow_http_loopback` lets ExternalURLs be plain http on loopback hosts. `repeated_expiration_is_an_error`
     repeats MTurk's refusal of the same (HIT, ExpireAt) pair within 24 hours.
     """
 
     secret_key: str = field(repr=False)
     site_url: str = "http://127.0.0.1:8000"
+    content_url: str | None = None
     frame_secret: str | None = field(default=None, repr=False)
     allow_http_loopback: bool = False
     repeated_expiration_is_an_error: bool = True
@@ -37,13 +40,19 @@ class MarketplaceSettings:
             raise OperatorError(
                 "secret_key must be 32 bytes in URL-safe base64; MarketplaceSettings.new_secret_key() makes one."
             ) from error
-        if self.site_url.rstrip("/").count("/") != 2:
-            raise OperatorError(f"site_url must be an origin such as https://work.example.org, got {self.site_url!r}.")
+        for name, url in (("site_url", self.site_url), ("content_url", self.content_url)):
+            if url is not None and url.rstrip("/").count("/") != 2:
+                raise OperatorError(f"{name} must be an origin such as https://work.example.org, got {url!r}.")
 
     @property
     def turk_submit_to(self) -> str:
         """The origin that frames post to, without a trailing slash."""
         return self.site_url.rstrip("/")
+
+    @property
+    def content_origin(self) -> str:
+        """The origin of the HTML of HTMLQuestions, without a trailing slash."""
+        return (self.content_url or self.site_url).rstrip("/")
 
     @staticmethod
     def new_secret_key() -> str:

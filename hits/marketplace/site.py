@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hmac
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from sqlalchemy import case, func, select
 
-from hits.marketplace import blocks, eligibility, frames, lifecycle, workers
+from hits.marketplace import blocks, eligibility, frames, lifecycle, questions, workers
 from hits.marketplace.errors import (
     AlreadyWorkedOn,
     AssignmentUnknown,
@@ -18,6 +19,8 @@ from hits.marketplace.errors import (
     HitUnknown,
     NotQualified,
 )
+from hits.marketplace.form_reader import read_form
+from hits.marketplace.forms import QuestionForm
 from hits.marketplace.money import from_cents
 from hits.marketplace.tables import (
     LIVE_STATES,
@@ -39,6 +42,7 @@ from hits.marketplace.views import (
     WorkEntry,
 )
 
+_PREVIEW_LIFE: Final = timedelta(days=1)
 _REVIEWED: Final = ("Submitted", "Approved", "Rejected")
 
 
@@ -112,6 +116,7 @@ def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> Hit
     verdict = eligibility.judge(transaction, worker, hit_type.requirements)
     if not verdict.may_preview and mine is None:
         raise NotQualified(verdict.reasons)
+    address = _address(transaction, hit, transaction.now + _PREVIEW_LIFE)
     return HitView(
         hit_id=hit.hit_id,
         hit_group_id=hit_type.hit_group_id,
@@ -129,8 +134,10 @@ def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> Hit
         qualified=verdict.may_accept,
         reasons=verdict.reasons,
         held_assignment_id=mine.assignment_id if mine is not None else None,
-        frame_url=frames.preview_url(hit.external_url, hit_id=hit.hit_id),
+        question_kind=hit.question_kind,
+        frame_url=frames.preview_url(address, hit_id=hit.hit_id) if address is not None else None,
         frame_height=hit.frame_height,
+        form=_form(hit),
     )
 
 
@@ -164,10 +171,11 @@ def assignment(transaction: Transaction, worker_id: str, assignment_id: str) -> 
 def assignment_view(transaction: Transaction, row: AssignmentRow, hit: HitRow, hit_type: HitTypeRow) -> AssignmentView:
     """Return the record of an assignment; the frame's address only while it is held."""
     requester = transaction.session.get_one(RequesterRow, hit.requester_id)
+    address = _address(transaction, hit, row.deadline) if row.state == "Accepted" else None
     frame_url = None
-    if row.state == "Accepted":
+    if address is not None:
         frame_url = frames.assignment_url(
-            hit.external_url,
+            address,
             assignment_id=row.assignment_id,
             hit_id=hit.hit_id,
             worker_id=row.worker_id,
@@ -190,8 +198,10 @@ def assignment_view(transaction: Transaction, row: AssignmentRow, hit: HitRow, h
         auto_approval_seconds=hit_type.auto_approval_seconds,
         accepted_at=row.accepted_at,
         deadline=row.deadline,
+        question_kind=hit.question_kind,
         frame_url=frame_url,
         frame_height=hit.frame_height,
+        form=_form(hit) if row.state == "Accepted" else None,
     )
 
 
@@ -253,6 +263,34 @@ def earnings(transaction: Transaction, worker_id: str) -> Earnings:
             for day in sorted({*approved, *bonuses}, reverse=True)
         ),
     )
+
+
+def question_html(transaction: Transaction, hit_id: str, expires: str, signature: str) -> str:
+    """Return the HTML of a HIT to whoever has its signed address.
+
+    Raises HitUnknown for a wrong or late signature too.
+    """
+    good = frames.content_signature(transaction.settings.secret_key, hit_id=hit_id, expires=expires)
+    if not (hit_id.isascii() and hmac.compare_digest(good.encode(), signature.encode())):
+        raise HitUnknown
+    hit = lifecycle.find_hit(transaction, hit_id)
+    if hit is None or int(expires) <= transaction.now.timestamp():
+        raise HitUnknown
+    html = questions.read_question(hit.question, allow_http_loopback=False).html
+    if html is None:
+        raise HitUnknown
+    return html
+
+
+def _address(transaction: Transaction, hit: HitRow, until: datetime) -> str | None:
+    if hit.question_kind == "HTMLQuestion":
+        settings = transaction.settings
+        return frames.content_url(settings.content_origin, settings.secret_key, hit_id=hit.hit_id, until=until)
+    return hit.external_url or None
+
+
+def _form(hit: HitRow) -> QuestionForm | None:
+    return read_form("Question", hit.question) if hit.question_kind == "QuestionForm" else None
 
 
 def _sorted(listings: list[GroupListing], sort: str) -> list[GroupListing]:

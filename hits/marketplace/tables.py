@@ -322,9 +322,11 @@ class HitRow(Base):
     reward_cents: Mapped[int] = mapped_column(BigInteger)
     fee_cents: Mapped[int] = mapped_column(BigInteger)
     question: Mapped[str] = mapped_column(Text)
+    question_kind: Mapped[str] = mapped_column(String(24), server_default="ExternalQuestion")
     external_url: Mapped[str] = mapped_column(Text)
     frame_height: Mapped[int]
     annotation: Mapped[str | None] = mapped_column(Text)
+    layout_id: Mapped[str | None] = mapped_column(String(64))
 
     @property
     def available(self) -> int:
@@ -342,6 +344,20 @@ class HitRow(Base):
     def held_cents(self) -> int:
         """What this HIT holds of its requester's money: every place that can still be approved."""
         return (self.available + self.pending + self.submitted) * self.unit_cents
+
+
+class HitLayoutRow(Base):
+    """A page with placeholders that HITs are made from; it never changes, since HITs name it."""
+
+    __tablename__ = "mp_hit_layout"
+
+    seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
+    layout_id: Mapped[str] = mapped_column(String(64), unique=True)
+    requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"), index=True)
+    name: Mapped[str] = mapped_column(String(200))
+    html: Mapped[str] = mapped_column(Text)
+    frame_height: Mapped[int]
+    created_at: Mapped[datetime]
 
 
 class AssignmentRow(Base):

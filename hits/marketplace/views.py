@@ -45,6 +45,18 @@ class AccountEntry:
 
 
 @dataclass(frozen=True)
+class HitLayout:
+    """A page with `${placeholders}` that a requester's HITs are made from."""
+
+    layout_id: str
+    name: str
+    html: str
+    frame_height: int
+    created_at: datetime
+    placeholders: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class AccessKey:
     """A new access key; the secret is shown here and never again."""
 
@@ -158,7 +170,10 @@ class GroupListing:
 
 @dataclass(frozen=True)
 class HitView:
-    """A HIT as its preview shows it; `frame_url` carries ASSIGNMENT_ID_NOT_AVAILABLE."""
+    """A HIT as its preview shows it; `frame_url` carries ASSIGNMENT_ID_NOT_AVAILABLE.
+
+    `question_kind` is ExternalQuestion, HTMLQuestion or QuestionForm; the last has a `form` and no frame.
+    """
 
     hit_id: str
     hit_group_id: str
@@ -176,13 +191,15 @@ class HitView:
     qualified: bool
     reasons: tuple[str, ...]
     held_assignment_id: str | None
-    frame_url: str
+    question_kind: str
+    frame_url: str | None
     frame_height: int
+    form: QuestionForm | None
 
 
 @dataclass(frozen=True)
 class AssignmentView:
-    """An assignment as its worker sees it; `frame_url` is None unless the worker holds it now."""
+    """An assignment as its worker sees it; `frame_url` and `form` are None unless the worker holds it now."""
 
     assignment_id: str
     hit_id: str
@@ -198,8 +215,10 @@ class AssignmentView:
     auto_approval_seconds: int
     accepted_at: datetime
     deadline: datetime
+    question_kind: str
     frame_url: str | None
     frame_height: int
+    form: QuestionForm | None
 
 
 @dataclass(frozen=True)

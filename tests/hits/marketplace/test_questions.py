@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hits.marketplace.errors import MarketplaceError
-from hits.marketplace.questions import ExternalQuestion, read_question
+from hits.marketplace.questions import HTML_QUESTION, HitQuestion, read_question, write_html_question
+from tests.hits.marketplace.forms_for_tests import TEST, question_form
 from tests.hits.marketplace.market import EXTERNAL_NAMESPACE, external_question
 
 BOMB = (
@@ -21,7 +22,7 @@ EXTERNAL_ENTITY = '<!DOCTYPE q [<!ENTITY f SYSTEM "file:///etc/passwd">]>' + ext
 def test_a_question_is_read_with_its_ampersands() -> None:
     assert read_question(
         external_question("https://example.org/p?a=1&amp;b=2", "600"), allow_http_loopback=False
-    ) == ExternalQuestion("https://example.org/p?a=1&b=2", 600)
+    ) == HitQuestion("ExternalQuestion", 600, url="https://example.org/p?a=1&b=2")
 
 
 def test_white_space_comments_cdata_and_a_declaration_are_fine() -> None:
@@ -104,3 +105,46 @@ def test_plain_http_is_for_loopback_and_only_where_it_is_allowed(url: str) -> No
     assert read_question(external_question(url), allow_http_loopback=True).url == url
     with pytest.raises(MarketplaceError, match="must use https"):
         read_question(external_question(url), allow_http_loopback=False)
+
+
+PAGE = "<!DOCTYPE html><html><body><form action='/mturk/externalSubmit'><input name='a'></form></body></html>"
+
+
+def test_html_is_kept_to_the_letter() -> None:
+    for page in (PAGE, f"{PAGE}<!-- ]]> -->", "<crowd-form><p>caf\u00e9 & more</crowd-form>"):
+        read = read_question(write_html_question(page, 450), allow_http_loopback=False)
+
+        assert read == HitQuestion("HTMLQuestion", 450, html=page)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        write_html_question("<p>No form</p>", 0),
+        write_html_question("", 0),
+        write_html_question("   ", 0),
+        write_html_question(PAGE, 0).replace("FrameHeight", "Height"),
+        write_html_question(PAGE, 0).replace(HTML_QUESTION, EXTERNAL_NAMESPACE),
+        write_html_question(PAGE, 0).replace("<![CDATA[", "<p/>").replace("]]>", ""),
+        "<QuestionForm/>",
+        question_form("<Overview><Text>Nothing to answer</Text></Overview>"),
+    ],
+)
+def test_html_and_forms_that_are_refused(text: str) -> None:
+    with pytest.raises(MarketplaceError) as caught:
+        read_question(text, allow_http_loopback=False)
+
+    assert caught.value.type == "ParameterValidationError"
+
+
+def test_bad_html_is_refused_in_mturks_words() -> None:
+    with pytest.raises(MarketplaceError, match=r"There was an error parsing the HTML5 data in your request\.  Please"):
+        read_question(write_html_question("<p>No form</p>", 0), allow_http_loopback=False)
+
+
+def test_a_form_is_read() -> None:
+    read = read_question(TEST, allow_http_loopback=False)
+
+    assert (read.kind, read.url, read.html, read.frame_height) == ("QuestionForm", None, None, 0)
+    assert read.form is not None
+    assert len(read.form.questions) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl, urlsplit
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,12 +14,16 @@ from hits.marketplace.errors import (
     AnswerTooLarge,
     AssignmentReturned,
     AssignmentUnknown,
+    FormExpected,
+    FormIncomplete,
+    HitUnknown,
     NothingSubmitted,
     PreviewCannotBeSubmitted,
     TooLate,
 )
-from hits.marketplace.questions import QUESTION_FORM_ANSWERS
+from hits.marketplace.questions import QUESTION_FORM_ANSWERS, write_html_question
 from hits.marketplace.xmltext import legal
+from tests.hits.marketplace.forms_for_tests import TEST
 from tests.hits.marketplace.market import Market
 
 
@@ -140,3 +146,69 @@ def _shared_market() -> Market:
     if not _markets:
         _markets.append(Market())
     return _markets[0]
+
+
+def test_a_form_is_answered_on_the_site(market: Market) -> None:
+    worker_id, hit_id = market.worker(), market.create_hit(Question=TEST, MaxAssignments=2)
+    view = market.engine.preview(worker_id, hit_id)
+    assert (view.question_kind, view.frame_url) == ("QuestionForm", None)
+    assert view.form is not None
+    held = market.engine.accept(worker_id, hit_id)
+    assert held.form == view.form
+
+    with pytest.raises(FormExpected):
+        market.engine.external_submit(held.assignment_id, {"sky": ["blue"]})
+    with pytest.raises(FormIncomplete):
+        market.engine.submit_form(worker_id, held.assignment_id, {})
+    with pytest.raises(AssignmentUnknown):
+        market.engine.submit_form(market.worker(), held.assignment_id, {"question-1": ["blue"]})
+    receipt = market.engine.submit_form(worker_id, held.assignment_id, {"question-1": ["blue"], "question-2": ["3"]})
+
+    assert receipt.state == "Submitted"
+    answer = market.client.get_assignment(AssignmentId=held.assignment_id)["Assignment"]["Answer"]
+    assert "<QuestionIdentifier>sky</QuestionIdentifier><SelectionIdentifier>blue</SelectionIdentifier>" in answer
+    with pytest.raises(AlreadySubmitted):
+        market.engine.submit_form(worker_id, held.assignment_id, {"question-1": ["red"]})
+    assert market.engine.assignment(worker_id, held.assignment_id).form is None
+
+
+def test_a_form_is_not_taken_late_returned_or_for_another_kind(market: Market) -> None:
+    worker_id = market.worker()
+    external = market.accepted(market.create_hit(), worker_id)
+    returned, late = (market.accepted(market.create_hit(Question=TEST), worker_id) for _ in range(2))
+    market.engine.return_assignment(worker_id, returned)
+    market.clock.advance(hours=1)
+
+    for assignment_id, refusal in (
+        (external, AssignmentUnknown),
+        (returned, AssignmentReturned),
+        (late, TooLate),
+        ("3NONE", AssignmentUnknown),
+        ("\x00", AssignmentUnknown),
+    ):
+        with pytest.raises(refusal):
+            market.engine.submit_form(worker_id, assignment_id, {"question-1": ["blue"]})
+
+
+def test_html_is_served_at_its_signed_address_until_the_deadline(market: Market) -> None:
+    page = "<form><input name='a'></form>"
+    worker_id, hit_id = market.worker(), market.create_hit(Question=write_html_question(page, 0), MaxAssignments=2)
+    preview, held = market.engine.preview(None, hit_id), market.engine.accept(worker_id, hit_id)
+
+    for url in (preview.frame_url, held.frame_url):
+        parts = urlsplit(url or "")
+        query = dict(parse_qsl(parts.query))
+        assert (parts.netloc, parts.path) == ("127.0.0.1:8000", f"/hit-content/{hit_id}")
+        signed = query["contentExpires"], query["contentSignature"]
+        assert market.engine.question_html(hit_id, *signed) == page
+    assert (query["assignmentId"], query["workerId"]) == (held.assignment_id, worker_id)
+    assert held.question_kind == "HTMLQuestion"
+    assert market.engine.external_submit(held.assignment_id, {"a": ["1"]}).state == "Submitted"
+
+    other = market.create_hit(Question=write_html_question(page, 0))
+    for wrong in ((other, *signed), (hit_id, "99999999999", signed[1]), (hit_id, signed[0], "ü"), ("ü", *signed)):
+        with pytest.raises(HitUnknown):
+            market.engine.question_html(*wrong)
+    market.clock.advance(minutes=10)
+    with pytest.raises(HitUnknown):
+        market.engine.question_html(hit_id, *signed)
