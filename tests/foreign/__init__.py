@@ -1,0 +1,1 @@
+"""Clients of MTurk's API that are not ours, unmodified, against the marketplace."""
