@@ -200,6 +200,12 @@ def test_a_worker_joins_looks_works_submits_and_sees_it(site: Site, page: Any) -
     page.keyboard.press("Escape")
     page.goto(f"{site.url}/work")
     check(page, "my-hits")
+    page.set_viewport_size({"width": 375, "height": 740})
+    for words in ("Continue: Write a statement", "Return: Write a statement"):
+        box = page.get_by_role("link", name=words).bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 375, words  # in reach without scrolling the table
+    page.set_viewport_size({"width": 1280, "height": 700})
     page.get_by_role("link", name="Return: Write a statement").click()
     check(page, "return")
     page.get_by_label("Why do you return it?").fill("Enough for today")

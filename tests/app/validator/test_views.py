@@ -136,6 +136,7 @@ def test_nobody_judges_the_same_statement_twice_in_another_hit(
         other = token_in(open_judging(client, again, worker="AFRESH", assignment="ASSIGNMENTTHREE"))
 
     assert "There is nothing here for you to judge" in page.text
+    assert "somebody flagged them" in page.text
     assert "Return" in page.text
     assert vote(client, other, judging.public_ids[0], label="positive").status_code == 200
     with session_factory() as session:

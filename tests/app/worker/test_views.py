@@ -52,7 +52,9 @@ def test_a_worker_opens_asks_fools_and_hands_in(client: FlaskClient, hit: Hit, r
     assert held.status_code == 200
     assert "The model got it right" in held.text
     assert "4 of 5 tries left" in held.text
+    assert "4 tries left." in held.text
     assert "You fooled the model" in fooled.text
+    assert "You can submit now." in fooled.text
     assert "83%" in fooled.text
     assert 'action="http://127.0.0.1:8000/mturk/externalSubmit"' in done.text
     assert 'name="assignmentId" value="ASSIGNMENTONE"' in done.text
