@@ -135,7 +135,7 @@ def begin_attempt(
     Raises InvalidAnswer, NoTriesLeft, AlreadySubmitted, or Refused (time is up, model already fooled, model busy
     with another answer of this worker).
     """
-    hit = _locked_hit(session, assignment)
+    hit = locked_hit(session, assignment)
     spec = task(hit.batch.round.task_code)
     if hit.batch.kind is not HitKind.CREATION or hit.context is None or hit.goal_label is None:
         raise Refused("This HIT asks for judgements, not for statements. Open it from the marketplace again.")
@@ -189,7 +189,7 @@ def record_prediction(session: Session, attempt: Attempt, prediction: Prediction
     An attempt that is answered already, or was given back meanwhile, is left alone. An answer that is none (unknown
     labels, numbers that are no probabilities, a label that is not the likeliest) is recorded as a failure.
     """
-    _locked_hit(session, attempt.assignment)
+    locked_hit(session, attempt.assignment)
     session.refresh(attempt)
     if attempt.state is not AttemptState.ASKING:
         return
@@ -211,7 +211,7 @@ def record_prediction(session: Session, attempt: Attempt, prediction: Prediction
 
 def record_failure(session: Session, attempt: Attempt, reason: str) -> None:
     """Give the try back because the model gave no answer. An attempt that is answered already is left alone."""
-    _locked_hit(session, attempt.assignment)
+    locked_hit(session, attempt.assignment)
     session.refresh(attempt)
     if attempt.state is AttemptState.ASKING:
         _give_back(attempt, reason)
@@ -269,7 +269,7 @@ def save_submission(session: Session, assignment: Assignment, why: object, now: 
 
     Saving again is a no-op. Raises NotYetSubmittable while there is something left to do.
     """
-    _locked_hit(session, assignment)
+    locked_hit(session, assignment)
     if assignment.state is not AssignmentState.OPENED:
         return
     stands = progress(session, assignment, now)
@@ -307,7 +307,7 @@ def _attempts(session: Session, assignment: Assignment) -> list[Attempt]:
     return list(session.scalars(select(Attempt).where(mine).order_by(Attempt.id)))
 
 
-def _locked_hit(session: Session, assignment: Assignment) -> Hit:
+def locked_hit(session: Session, assignment: Assignment) -> Hit:
     """Take the HIT's row lock, so that two tabs can't take the same try, and see the assignment as it is now."""
     hit = session.execute(select(Hit).where(Hit.id == assignment.hit_id).with_for_update()).scalar_one()
     session.refresh(assignment)

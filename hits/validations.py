@@ -10,6 +10,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from hits.attempts import locked_hit
 from hits.errors import AlreadySubmitted, AlreadyVoted, InvalidAnswer, NotYetSubmittable, OwnExample, Refused
 from hits.models import Assignment, Example, Hit, HitBatch, HitItem, Round, Vote
 from hits.states import COLLECTED, AssignmentState, HitKind, HitState, Moderation, Verdict
@@ -280,8 +281,7 @@ def _outcome_of(session: Session, example: Example) -> Outcome:
 
 
 def _locked_hit(session: Session, assignment: Assignment) -> Hit:
-    hit = session.execute(select(Hit).where(Hit.id == assignment.hit_id).with_for_update()).scalar_one()
-    session.refresh(assignment)
+    hit = locked_hit(session, assignment)
     if hit.batch.kind is not HitKind.VALIDATION:
         raise Refused("This HIT asks for statements, not for judgements. Open it from the marketplace again.")
     return hit
