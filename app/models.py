@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from typing import Any
 
@@ -40,8 +41,8 @@ class StaffUser(Base):
         return self.active
 
     def get_id(self) -> str:
-        """Return what the session cookie carries (Flask-Login)."""
-        return str(self.id)
+        """Return what the session cookie carries (Flask-Login): it changes with the password."""
+        return f"{self.id}.{hashlib.sha256(self.password_hash.encode()).hexdigest()[:16]}"
 
     def set_password(self, password: str) -> None:
         """Store the password's hash."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -17,9 +18,10 @@ from app.services import services
 
 @login_manager.user_loader  # type: ignore[untyped-decorator]  # Flask-Login has no types
 def load_user(user_id: str) -> StaffUser | None:
-    """Return the signed-in person, None when the account is gone or was closed."""
-    user = db.session.get(StaffUser, int(user_id)) if user_id.isdigit() else None
-    return user if user is not None and user.active else None
+    """Return the signed-in person, None when the account is gone, was closed, or has another password since."""
+    number = user_id.partition(".")[0]
+    user = db.session.get(StaffUser, int(number)) if number.isdecimal() else None
+    return user if user is not None and user.active and hmac.compare_digest(user.get_id(), user_id) else None
 
 
 def open_to_all() -> None:

@@ -9,7 +9,9 @@ from flask.testing import FlaskClient
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.models import StaffUser
+from app.operations.staff_accounts import set_staff_password
 from app.staff.access import safe_next
+from hits.clock import FixedClock
 from tests.app.conftest import sign_in
 
 Staff = Callable[..., StaffUser]
@@ -50,3 +52,18 @@ def test_a_closed_account_is_out_at_its_next_request(
 
     assert client.get("/rounds").status_code == 302
     assert sign_in(client).status_code == 403
+
+
+def test_a_new_password_ends_the_sessions_that_the_old_one_began(
+    client: FlaskClient, staff: Staff, session_factory: sessionmaker[Session], clock: FixedClock
+) -> None:
+    staff()
+    sign_in(client)
+    assert client.get("/rounds").status_code == 200
+
+    with session_factory() as session:
+        set_staff_password(session, clock, "robin", "another password of robin's")
+
+    assert client.get("/rounds").status_code == 302
+    assert sign_in(client, password="another password of robin's").status_code == 302
+    assert client.get("/rounds").status_code == 200
