@@ -19,7 +19,7 @@ from tests.foreign.loop import play
 pytestmark = pytest.mark.slow
 
 ERROR = re.compile(r"An error occurred \((?P<code>\w+)\) when calling the \w+ operation: (?P<message>.*)")
-TURK_CODE = re.compile(r"TurkErrorCode: (\S+)")
+TURK_CODE = re.compile(r'"TurkErrorCode": ?"([^"]+)"')
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,8 @@ class AwsCli:
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
         options = [word for name, value in params.items() for word in _option(name, value)]
         run = subprocess.run(
-            [self.aws, "mturk", xform_name(operation, "-"), "--output", "json", *options],
+            # The CLI shows of an error its code and message; MTurk's own code is in its debug output only.
+            [self.aws, "mturk", xform_name(operation, "-"), "--output", "json", "--debug", *options],
             env=self.environment,
             capture_output=True,
             text=True,
