@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from hits.errors import NotFound
-from hits.models import Attempt, Example, Round, Vote
+from hits.models import Assignment, Attempt, Example, Round, Vote
 from hits.tasks import task
 
 #: Rises when a field changes its name or meaning.
@@ -67,7 +67,7 @@ def _row(session: Session, round_: Round, example: Example) -> dict[str, Any]:
         "attribution": attempt.attribution,
         "tries": attempt.try_number,
         "seconds": attempt.seconds,
-        "why": attempt.assignment.why or None,
+        "why": _why(session, attempt),
         "votes": [
             {"validator": vote.validator.pseudonym, "label": vote.label, "flag_reason": vote.flag_reason}
             for vote in votes
@@ -75,3 +75,13 @@ def _row(session: Session, round_: Round, example: Example) -> dict[str, Any]:
         "writer": example.writer.pseudonym,
         "asked_at": attempt.asked_at.isoformat(),
     }
+
+
+def _why(session: Session, attempt: Attempt) -> str | None:
+    """Return the writer's remark; it was given in a later assignment if the HIT was returned after the attempt."""
+    return session.scalar(
+        select(Assignment.why)
+        .where(Assignment.hit_id == attempt.hit_id, Assignment.worker_id == attempt.worker_id, Assignment.why != "")
+        .order_by(Assignment.id.desc())
+        .limit(1)
+    )

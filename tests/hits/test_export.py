@@ -48,6 +48,23 @@ def test_only_collected_attempts_are_exported_in_the_order_they_were_asked(sessi
     assert [row["verdict"] for row in rows] == ["not_validated", "pending"]
 
 
+def test_the_remark_of_a_hit_that_was_returned_and_finished_later_is_exported(session: Session) -> None:
+    returned = make.make_assignment(session)
+    attempt = make.make_attempt(session, assignment=returned)
+    make.make_example(session, attempt=attempt)
+    make.make_assignment(
+        session,
+        hit=returned.hit,
+        worker=returned.worker,
+        state=AssignmentState.APPROVED,
+        why="It is irony.",
+    )
+
+    (row,) = export.export_round(session, "sentiment", 1)
+
+    assert row["why"] == "It is irony."
+
+
 def test_an_unknown_round_or_task_is_named_with_those_there_are(session: Session) -> None:
     make.make_round(session)
 
