@@ -36,7 +36,7 @@ class Settings(BaseSettings):
     aws_access_key_id: SecretStr = Field(description="Access key of the requester account on the marketplace.")
     aws_secret_access_key: SecretStr = Field(description="Its secret.")
     requester_name: str = Field(default="dynahit", description="Who asks, as shown to workers.")
-    contact: str = Field(default="the requester, through the marketplace", description="Whom workers can reach.")
+    contact: str = Field(default="the person who invited you", description="Whom workers can reach.")
     model: str = Field(
         default="embedded:sentiment",
         description="Target model; this version serves embedded:TASK.",

@@ -32,7 +32,7 @@ def sign_in_post() -> ResponseReturnValue:
     if user is None or not password_fits(user, request.form.get("password", "")):
         if user is None:
             password_fits(None, request.form.get("password", ""))
-        error = "Name and password do not fit together. Nothing was changed."
+        error = "Name and password do not fit together. Check both; `dynahit staff password NAME` sets a new one."
         return render_template("staff/sign_in.html", name=name, error=error, next=request.form.get("next", "")), 403
     login_user(user)
     return redirect(safe_next(request.form.get("next", "")) or url_for("site.index"))
