@@ -117,7 +117,12 @@ def launch(
     columns = (TextColumn("Creating HITs"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("", total=plan.existing_hits + plan.missing_hits, completed=plan.existing_hits)
-        result = run(lambda done, total: progress.update(bar, completed=done, total=total))
+        try:
+            result = run(lambda done, total: progress.update(bar, completed=done, total=total))
+        except KeyboardInterrupt:
+            progress.stop()
+            click.echo("Stopped. Run the same launch again to go on: no HIT is created twice.", err=True)
+            raise
     click.echo(f"Created {result.created} HITs in batch {result.batch_id} on {plan.endpoint}.")
     click.echo("Next: `dynahit hits status` shows how they stand; `dynahit jobs run` collects and approves.")
 

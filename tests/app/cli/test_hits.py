@@ -134,6 +134,27 @@ def test_a_launch_that_is_confirmed_creates_the_hits_once(
     assert session.scalar(select(func.count()).select_from(Hit)) == 3
 
 
+def test_an_interrupted_launch_says_how_to_go_on(
+    shell: Shell, contexts: Path, market: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = market.mturk.create_hit
+
+    def interrupted(*arguments: object, **named: object) -> object:
+        if market.hits():
+            raise KeyboardInterrupt
+        return create(*arguments, **named)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(market.mturk, "create_hit", interrupted)
+        stopped = launch(shell, contexts, "--yes")
+    again = launch(shell, contexts, "--yes")
+
+    assert stopped.exit_code == 1
+    assert "Run the same launch again to go on" in stopped.stderr
+    assert "Created 2 HITs" in again.output
+    assert len(market.hits()) == 3
+
+
 def test_a_launch_in_json_prints_only_json(shell: Shell, contexts: Path) -> None:
     assert json.loads(launch(shell, contexts, "--yes", "--json").stdout) == {"batch": 1, "created": 3, "existing": 0}
 
