@@ -105,7 +105,7 @@ def top_up(transaction: Transaction, requester_id: str, amount: Decimal, note: s
     try:
         cents = to_cents(amount)
     except (ValueError, InvalidOperation) as error:
-        raise OperatorError(f"{amount!r} is not an amount of dollars with at most two decimals.") from error
+        raise OperatorError(f"{amount} is not a positive amount of dollars and cents, such as 25.00.") from error
     if not 0 < cents < 10**15:
         raise OperatorError(f"A top-up must be more than nothing and less than 10 trillion dollars, got {amount}.")
     find(transaction, requester_id)
