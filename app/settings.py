@@ -42,8 +42,10 @@ class Settings(BaseSettings):
         description="Target model; this version serves embedded:TASK.",
     )
     base_weights: Path | None = Field(default=None, description="Folder of all-MiniLM-L6-v2; found by itself if unset.")
-    predict_seconds: float = Field(default=5.0, description="A model that takes longer counts as not available.")
-    explain_seconds: float = Field(default=20.0, description="The same for an explanation.")
+    predict_seconds: float = Field(
+        default=5.0, gt=0, le=25, description="A model that takes longer counts as not available; at most 25."
+    )
+    explain_seconds: float = Field(default=20.0, gt=0, description="The same for an explanation.")
     validation_reward: Decimal = Field(
         default=Decimal("0.25"),
         ge=Decimal("0.01"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from hits.attempts import INTERRUPTED_AFTER
 from tests.market import settings
 
 
@@ -26,3 +27,12 @@ def test_a_web_address_is_kept_as_it_is(url: str) -> None:
 def test_a_validation_reward_that_no_hit_can_pay_is_refused(amount: str) -> None:
     with pytest.raises(ValidationError, match="validation_reward"):
         settings(validation_reward=amount)
+
+
+def test_a_model_is_given_less_time_than_after_which_a_question_counts_as_interrupted() -> None:
+    longest = INTERRUPTED_AFTER.total_seconds()
+
+    assert settings(predict_seconds=longest - 5).predict_seconds < longest
+    for seconds in (0, -1, longest):
+        with pytest.raises(ValidationError, match="predict_seconds"):
+            settings(predict_seconds=seconds)
