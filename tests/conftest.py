@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 # Read by torch and the hub's client when they are first imported, so they must stand before any test module.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -33,6 +34,18 @@ from sqlalchemy.orm import Session, sessionmaker  # noqa: E402
 
 from hits.clock import FixedClock  # noqa: E402
 from hits.db import Base, engine_for  # noqa: E402
+
+CHROMIUM = Path(os.environ.get("DYNAHIT_CHROMIUM", "/usr/bin/chromium"))
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 
 #: In CI nothing that the machine should have may be skipped.
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
@@ -63,6 +76,18 @@ def skip_unless_ci(reason: str) -> None:
     if IN_CI:
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """The one browser of this test process: a second playwright in it would refuse to start."""
+    if not CHROMIUM.exists():
+        skip_unless_ci(f"no browser at {CHROMIUM}: apt-get install chromium, or set DYNAHIT_CHROMIUM")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=CHROMIUM_ARGUMENTS)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")

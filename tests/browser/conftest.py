@@ -10,36 +10,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import requests
 
 from tests.conftest import skip_unless_ci
 from tests.launched import ROOT, free_ports, launched, stop
-
-CHROMIUM = Path(os.environ.get("DYNAHIT_CHROMIUM", "/usr/bin/chromium"))
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        skip_unless_ci(f"no browser at {CHROMIUM}: apt-get install chromium, or set DYNAHIT_CHROMIUM")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -18,21 +17,10 @@ from hits.marketplace.clock import SystemClock
 from hits.marketplace.engine import Marketplace
 from hits.marketplace.settings import MarketplaceSettings
 from tests.app.marketplace.conftest import PASSWORD, hit_params, question, serving
-from tests.conftest import skip_unless_ci
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = Path(os.environ.get("DYNAHIT_CHROMIUM", "/usr/bin/chromium"))
 ARTIFACTS = Path(__file__).resolve().parents[3] / "artifacts" / "marketplace"
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 #: What sticks out of the window to the right, when the page can be scrolled sideways.
 TOO_WIDE = """() => {
   const width = document.documentElement.clientWidth;
@@ -47,18 +35,6 @@ HIT_PAGE = """<!doctype html><html lang="en"><title>Task</title><h1>Write a sent
 <button {{ 'disabled' if preview }}>Submit</button></form>
 <button id="decline">I do not want to do this</button>
 <script>document.getElementById("decline").onclick = () => parent.postMessage({dynahit: "return"}, "*");</script>"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        skip_unless_ci(f"no browser at {CHROMIUM}: apt-get install chromium, or set DYNAHIT_CHROMIUM")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 class Site:
