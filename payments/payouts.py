@@ -363,14 +363,19 @@ def renew_token(session: Session, order: Order, now: datetime) -> str | None:
 def mark_sent(session: Session, order: Order, sent_at: datetime) -> bool:
     """Mark a payout as paid and book it; False if that was done already. Flushes, never commits.
 
-    Money that moved is booked whoever claimed the row meanwhile.
+    Money that moved is booked whoever claimed the row meanwhile, and kept a promise even if that was withdrawn.
     """
     unpaid = set(PayoutState) - PAID
+    before = session.scalar(select(Payout.state).where(Payout.id == order.payout_id).with_for_update())
     if not _change(session, order.payout_id, unpaid, state=PayoutState.SENT, sent_at=sent_at, cause=None):
         return False
     payout = session.get(Payout, order.payout_id, populate_existing=True)
     if payout is None:
         raise LookupError(f"Payout {order.reference} has vanished.")
+    if before is PayoutState.NOT_DUE:
+        payout.promise_number += 1
+        session.flush()
+        record_promise(session, payout, sent_at)
     record_bonus(session, payout, sent_at)
     return True
 

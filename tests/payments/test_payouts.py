@@ -240,3 +240,26 @@ def test_pending_examples_are_not_planned(session: Session, clock: FixedClock) -
 
     assert payouts.due_bonuses(session) == []
     assert session.scalar(select(func.count()).select_from(Assignment)) == 1
+
+
+def test_a_payment_heard_of_after_its_promise_was_withdrawn_leaves_nothing_promised(
+    session: Session, clock: FixedClock
+) -> None:
+    example = verified_example(session, batch=factories.make_batch(session))
+    payouts.plan_bonuses(session, clock.now())
+    [row] = payouts.waiting(session, ENDPOINT)
+    slow = payouts.claim(session, row, clock.now())
+    # Another process takes the row over and is refused, while the answer to the first one is on its way.
+    [row] = payouts.waiting(session, ENDPOINT)
+    quick = payouts.claim(session, row, clock.now())
+    assert slow is not None
+    assert quick is not None
+    payouts.put_back(session, quick)
+    example.moderation = Moderation.UPHELD
+    payouts.plan_bonuses(session, clock.now())
+    assert promised(session) == 0
+
+    assert payouts.mark_sent(session, slow, clock.now())
+
+    assert promised(session) == 0
+    assert session.scalars(select(Payout)).one().state is PayoutState.SENT
