@@ -163,7 +163,7 @@ def welcome(instance: Instance) -> str:
     site, service, credentials = instance.marketplace_url, instance.service_url, instance.credentials
     lines = [
         f"Worker site        {site}",
-        "  Each invitation makes one account. Open them in separate browser profiles or private windows.",
+        "  Each invitation makes one account; open each in a private window of its own.",
     ]
     for invitation in instances.invitations(instance):
         state = "used" if invitation.used_at else f"{site}/join?code={invitation.code}"
@@ -181,16 +181,18 @@ def welcome(instance: Instance) -> str:
         "Next, in another terminal:",
         *commands(
             prefix,
-            ("make demo", "lets a small simulated crowd play the whole loop, in about two minutes"),
+            ("make demo", "lets a simulated crowd play"),
             (".venv/bin/dynahit hits status", "shows the batch"),
             (".venv/bin/dynahit payments settle --plan", "lists who is owed which bonus"),
             (".venv/bin/dynahit export sentiment --round 1", "writes what was collected"),
         ),
         "Your own boto3 or aws CLI talks to this marketplace with:",
-        f"  export AWS_ENDPOINT_URL_MTURK={site} AWS_DEFAULT_REGION=us-east-1",
+        f"  export AWS_ENDPOINT_URL_MTURK={site}",
+        "  export AWS_DEFAULT_REGION=us-east-1",
         f"  and the access key in {instance.folder / 'settings.env'}",
         "",
-        "The model loads beside the pages; the first answer may take some seconds. Ctrl-C stops everything.",
+        "The model loads beside the pages; the first answer may take some seconds.",
+        "Ctrl-C stops everything.",
     ]
     return "\n".join(lines)
 
