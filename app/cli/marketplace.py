@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,13 +14,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from app.cli.marketplace_up import up
+from app.cli.serving_marketplace import THREADS, run_server
 from app.marketplace.settings import Settings, SettingsMissing, settings_from_environment
 from hits.marketplace import database
 from hits.marketplace.engine import Marketplace
 from hits.marketplace.errors import OperatorError, SiteError
 from hits.marketplace.views import Requester
-
-THREADS = 16
 
 
 def dollars(text: str) -> Decimal:
@@ -57,6 +56,9 @@ def marketplace() -> None:
     """The MTurk-compatible marketplace: worker site and Requester API."""
 
 
+marketplace.add_command(up)
+
+
 @marketplace.command()
 def init() -> None:
     """Bring the marketplace's database to the newest schema. Running it again changes nothing."""
@@ -74,21 +76,7 @@ def serve(bind: str, threads: int) -> None:
     """Run the marketplace's web server until it is stopped."""
     settings = _settings()
     check_bind(bind, settings)
-    arguments = [
-        sys.executable,
-        "-m",
-        "gunicorn",
-        "--worker-class=gthread",
-        # The rate limits are counted in the process's memory, so there is one process.
-        "--workers=1",
-        f"--threads={threads}",
-        # No access log either: frame addresses carry worker ids.
-        "--no-control-socket",
-        f"--bind={bind}",
-        "app.marketplace.factory:create_app()",
-    ]
-    sys.stdout.flush()
-    os.execv(sys.executable, arguments)  # noqa: S606  # no shell: a fixed command line
+    run_server(bind, threads)
 
 
 def check_bind(bind: str, settings: Settings) -> None:
