@@ -161,6 +161,7 @@ def say(text: str) -> None:
 def welcome(instance: Instance) -> str:
     """Return addresses, invitations, logins and the next commands."""
     site, service, credentials = instance.marketplace_url, instance.service_url, instance.credentials
+    prefix = "" if instance.folder == ROOT / ".dynahit" else f"DYNAHIT_HOME={instance.folder} "
     lines = [
         f"Worker site        {site}",
         "  Each invitation makes one account; open each in a private window of its own.",
@@ -168,7 +169,7 @@ def welcome(instance: Instance) -> str:
     for invitation in instances.invitations(instance):
         state = "used" if invitation.used_at else f"{site}/join?code={invitation.code}"
         lines.append(f"  {invitation.note:<12} {state}")
-    prefix = "" if instance.folder == ROOT / ".dynahit" else f"DYNAHIT_HOME={instance.folder} "
+    lines.append(f"  For more people: {prefix}.venv/bin/dynahit marketplace invite")
     lines += [
         "",
         f"dynahit            {service}",

@@ -60,6 +60,7 @@ def test_an_instance_is_made_run_killed_found_again_and_stopped(tmp_path: Path) 
         assert requests.get(f"http://localhost:{service}/healthz", timeout=5).status_code == 200
         assert len(re.findall(rf"http://127.0.0.1:{marketplace}/join\?code=", said)) == 5
         assert f"export AWS_ENDPOINT_URL_MTURK=http://127.0.0.1:{marketplace}" in said
+        assert f"DYNAHIT_HOME={folder} .venv/bin/dynahit marketplace invite" in said
         assert [line for line in said.splitlines() if len(line) > 80 and str(folder) not in line] == []
         [batch] = json.loads(command(folder, "hits", "status", "--json"))
         assert batch["hits"]["created"] == 12
