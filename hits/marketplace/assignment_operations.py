@@ -10,6 +10,7 @@ from sqlalchemy import and_, or_, select
 from hits.marketplace import accounts, lifecycle, paging
 from hits.marketplace.errors import (
     ASSIGNMENT_DOES_NOT_EXIST,
+    FILE_UPLOAD_NOT_SUPPORTED,
     INVALID_ASSIGNMENT_STATE,
     request_error,
 )
@@ -83,6 +84,12 @@ def reject_assignment(transaction: Transaction, requester_id: str, params: Param
     account = accounts.lock(transaction, requester_id)
     lifecycle.reject(transaction, account, hit, assignment, feedback=params["RequesterFeedback"])
     return {}
+
+
+def get_file_upload_url(transaction: Transaction, requester_id: str, params: Params) -> Params:
+    """Refuse GetFileUploadURL: no answer has a file since MTurk took FileUploadAnswer away on 12 December 2017."""
+    assignment = own_assignment(transaction, requester_id, params["AssignmentId"])
+    raise request_error(FILE_UPLOAD_NOT_SUPPORTED, id=assignment.assignment_id)
 
 
 def own_assignment(transaction: Transaction, requester_id: str, assignment_id: str) -> AssignmentRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -42,3 +43,16 @@ class TestClock:
         with self._lock:
             self._now += step if step is not None else timedelta(**parts)
             return self._now
+
+
+class MovableClock:
+    """Another clock plus an offset that is read anew each time, so that every process of a test server agrees."""
+
+    def __init__(self, base: Clock, offset: Callable[[], timedelta]) -> None:
+        """Take the clock that goes on by itself, and where the offset is kept."""
+        self._base = base
+        self._offset = offset
+
+    def now(self) -> datetime:
+        """Return the moved time."""
+        return self._base.now() + self._offset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
 
-from hits.marketplace.tables import Base
+from hits.marketplace.tables import Base, ClockRow
 
 VERSION_TABLE: Final = "mp_alembic_version"
 _BUSY_TIMEOUT_SECONDS: Final = 30
@@ -39,6 +40,21 @@ class Store:
     def close(self) -> None:
         """Give the connections back."""
         self.engine.dispose()
+
+    def clock_offset(self) -> timedelta:
+        """Return how far the clock has been moved."""
+        with self.session(writes=False) as session:
+            row = session.get(ClockRow, 1)
+            return timedelta(microseconds=row.offset_microseconds if row is not None else 0)
+
+    def move_clock(self, step: timedelta) -> None:
+        """Move the clock forward."""
+        with self.session(writes=True) as session:
+            row = session.get(ClockRow, 1, with_for_update=True)
+            if row is None:
+                row = ClockRow(clock_id=1, offset_microseconds=0)
+                session.add(row)
+            row.offset_microseconds += step // timedelta(microseconds=1)
 
     @contextmanager
     def session(self, *, writes: bool) -> Iterator[Session]:

@@ -100,10 +100,16 @@ HIT_ALREADY_TAKEN: Final = _turk(
     "code from the published list, our wording",
 )
 INVALID_PARAMETER_VALUE: Final = _turk("InvalidParameterValue", "{reason}", "code from the published list")
-OPERATION_NOT_SUPPORTED: Final = _turk(
+FILE_UPLOAD_NOT_SUPPORTED: Final = _turk(
     "OperationNotSupported",
-    "This marketplace does not serve {operation} yet. It comes with the complete API.",
+    "Assignment {id} has no file. FileUploadAnswer is not supported since 12 December 2017; "
+    "let an ExternalQuestion or HTMLQuestion upload files to a store of your own.",
     "our own",
+)
+INVALID_TRANSPORT_ENDPOINT: Final = _turk(
+    "InvalidTransportEndpoint",
+    "The destination {destination} does not fit the transport {transport}: {rule}",
+    "code from the published list, our wording",
 )
 PARAMETER_OUT_OF_RANGE: Final = TurkCode("AWS.ParameterOutOfRange", "{reason}", "code from the published list")
 MISSING_PARAMETERS: Final = TurkCode("AWS.MissingParameters", "{reason}", "code from the published list")

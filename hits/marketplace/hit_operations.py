@@ -8,7 +8,19 @@ from typing import Any, Final
 
 from sqlalchemy import Select, String, cast, exists, select
 
-from hits.marketplace import accounts, fees, hit_types, layouts, lifecycle, paging, qualifications, questions, tokens
+from hits.marketplace import (
+    accounts,
+    events,
+    fees,
+    hit_types,
+    layouts,
+    lifecycle,
+    paging,
+    qualifications,
+    questions,
+    review_policies,
+    tokens,
+)
 from hits.marketplace.errors import (
     DUPLICATE_REQUEST,
     HIT_ALREADY_EXISTS,
@@ -30,7 +42,6 @@ from hits.marketplace.transactions import Transaction
 Params = dict[str, Any]
 _LONGEST_LIFE: Final = timedelta(seconds=31_536_000)
 _FEW: Final = 10
-_LATER: Final = ("AssignmentReviewPolicy", "HITReviewPolicy")
 
 
 def create_hit(transaction: Transaction, requester_id: str, params: Params) -> Params:
@@ -152,7 +163,7 @@ def delete_hit(transaction: Transaction, requester_id: str, params: Params) -> P
     hit = lifecycle.own_hit(transaction, requester_id, params["HITId"], lock=True)
     if hit.status not in {"Reviewable", "Reviewing"} or hit.submitted:
         raise request_error(INVALID_HIT_STATE, state=hit.status, allowed="Reviewing, Reviewable")
-    lifecycle.dispose(hit)
+    lifecycle.dispose(transaction, hit)
     return {}
 
 
@@ -227,11 +238,14 @@ def _create(
         external_url=question.url or "",
         frame_height=question.frame_height,
         layout_id=params.get("HITLayoutId"),
+        assignment_policy=review_policies.checked(params.get("AssignmentReviewPolicy"), "Assignment"),
+        hit_policy=review_policies.checked(params.get("HITReviewPolicy"), "HIT"),
         annotation=params.get("RequesterAnnotation"),
     )
     account = accounts.lock(transaction, requester_id)
     accounts.enter(transaction, account, "hold", held=hit.held_cents, hit_id=hit.hit_id)
     transaction.session.add(hit)
+    events.emit(transaction, "HITCreated", hit)
     tokens.remember(transaction, requester_id, operation, token, hit.hit_id)
     return {"HIT": hit_form(hit, hit_type)}
 
@@ -244,11 +258,6 @@ def _fee(transaction: Transaction, hit_type: HitTypeRow, maximum: int) -> int:
 
 
 def _question_text(transaction: Transaction, requester_id: str, params: Params) -> str:
-    later = [name for name in _LATER if name in params]
-    if later:
-        raise unfit_parameter(
-            f"This marketplace does not serve {', '.join(later)} yet; it comes with the complete API."
-        )
     if "HITLayoutId" in params:
         if "Question" in params:
             raise unfit_parameter("A HIT has either a Question or a HITLayoutId, not both.")

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, and_, exists, select
 
-from hits.marketplace import accounts
+from hits.marketplace import accounts, events
 from hits.marketplace.errors import (
     HIT_DOES_NOT_EXIST,
     INVALID_HIT_STATE,
@@ -70,8 +70,9 @@ def lock_assignment(transaction: Transaction, assignment_id: str) -> AssignmentR
     return transaction.session.scalars(query.execution_options(populate_existing=True)).one()
 
 
-def refresh_status(hit: HitRow) -> None:
+def refresh_status(transaction: Transaction, hit: HitRow) -> None:
     """Set the status that follows from the counters; Reviewing stays while the HIT is done, Disposed forever."""
+    before = hit.status
     if hit.status == "Disposed":
         return
     if hit.available > 0:
@@ -80,6 +81,8 @@ def refresh_status(hit: HitRow) -> None:
         hit.status = "Unassignable"
     elif hit.status != "Reviewing":
         hit.status = "Reviewable"
+    if hit.status == "Reviewable" != before:
+        transaction.reviewable.append(hit.hit_id)
 
 
 def require_not_disposed(hit: HitRow) -> None:
@@ -90,10 +93,11 @@ def require_not_disposed(hit: HitRow) -> None:
         )
 
 
-def take_place(hit: HitRow) -> None:
+def take_place(transaction: Transaction, hit: HitRow, assignment: AssignmentRow) -> None:
     """Count an accepted assignment."""
     hit.pending += 1
-    refresh_status(hit)
+    refresh_status(transaction, hit)
+    events.emit(transaction, "AssignmentAccepted", hit, assignment.assignment_id)
 
 
 def free_place(
@@ -104,7 +108,8 @@ def free_place(
     assignment.state = state
     assignment.ended_at = transaction.now
     hit.pending -= 1
-    refresh_status(hit)
+    refresh_status(transaction, hit)
+    events.emit(transaction, f"Assignment{state}", hit, assignment.assignment_id)
     accounts.enter(
         transaction,
         account,
@@ -131,7 +136,9 @@ def submit(
     assignment.auto_approval_at = transaction.now + timedelta(seconds=auto_approval_seconds)
     hit.pending -= 1
     hit.submitted += 1
-    refresh_status(hit)
+    transaction.submitted.append(assignment.assignment_id)
+    events.emit(transaction, "AssignmentSubmitted", hit, assignment.assignment_id)
+    refresh_status(transaction, hit)
     if auto_approval_seconds == 0:
         approve(transaction, account, hit, assignment, feedback=None)
 
@@ -155,7 +162,8 @@ def approve(
     assignment.state = "Approved"
     assignment.approved_at = transaction.now
     assignment.feedback = feedback if feedback is not None else assignment.feedback
-    refresh_status(hit)
+    refresh_status(transaction, hit)
+    events.emit(transaction, "AssignmentApproved", hit, assignment.assignment_id)
     accounts.enter(
         transaction,
         account,
@@ -177,7 +185,8 @@ def reject(
     assignment.state = "Rejected"
     assignment.rejected_at = transaction.now
     assignment.feedback = feedback
-    refresh_status(hit)
+    refresh_status(transaction, hit)
+    events.emit(transaction, "AssignmentRejected", hit, assignment.assignment_id)
     accounts.enter(
         transaction,
         account,
@@ -191,9 +200,11 @@ def reject(
 def expire(transaction: Transaction, account: RequesterRow, hit: HitRow) -> None:
     """End the lifetime of a HIT: free places go, and what they held is released."""
     held = hit.held_cents
+    if hit.submitted + hit.completed < hit.max_assignments:
+        events.emit(transaction, "HITExpired", hit)
     hit.is_expired = True
     hit.expires_at = min(hit.expires_at, transaction.now)
-    refresh_status(hit)
+    refresh_status(transaction, hit)
     accounts.enter(transaction, account, "release_expired", held=hit.held_cents - held, hit_id=hit.hit_id)
 
 
@@ -204,7 +215,8 @@ def prolong(transaction: Transaction, account: RequesterRow, hit: HitRow) -> Non
     """
     held = hit.held_cents
     hit.is_expired = False
-    refresh_status(hit)
+    refresh_status(transaction, hit)
+    events.emit(transaction, "HITExtended", hit)
     accounts.enter(transaction, account, "hold_prolonged", held=hit.held_cents - held, hit_id=hit.hit_id)
 
 
@@ -215,11 +227,13 @@ def extend(transaction: Transaction, account: RequesterRow, hit: HitRow, *, adde
     """
     held = hit.held_cents
     hit.max_assignments += added
-    refresh_status(hit)
+    refresh_status(transaction, hit)
+    events.emit(transaction, "HITExtended", hit)
     accounts.enter(transaction, account, "hold_extended", held=hit.held_cents - held, hit_id=hit.hit_id)
 
 
-def dispose(hit: HitRow) -> None:
+def dispose(transaction: Transaction, hit: HitRow) -> None:
     """Dispose of a HIT that is done and fully reviewed, which holds nothing any more."""
     hit.is_expired = True
     hit.status = "Disposed"
+    events.emit(transaction, "HITDisposed", hit)

@@ -1,4 +1,4 @@
-"""The table of operations that this marketplace serves; a new one is one more row."""
+"""The table of the API's 39 operations."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hits.marketplace import assignment_operations as assignments
-from hits.marketplace import blocks, hit_types, messages, qualifications
+from hits.marketplace import blocks, hit_types, messages, notifications, qualifications, reviews
 from hits.marketplace import bonus_operations as money
 from hits.marketplace import hit_operations as hits
 from hits.marketplace import qualification_requests as requests
-from hits.marketplace.errors import OPERATION_NOT_SUPPORTED, request_error
 from hits.marketplace.limits import check_limits
 from hits.marketplace.model_check import check_parameters
 from hits.marketplace.transactions import Transaction
@@ -43,6 +42,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "DisassociateQualificationFromWorker": Operation(qualifications.disassociate),
     "GetAccountBalance": Operation(money.get_account_balance, writes=False),
     "GetAssignment": Operation(assignments.get_assignment, writes=False),
+    "GetFileUploadURL": Operation(assignments.get_file_upload_url, writes=False),
     "GetHIT": Operation(hits.get_hit, writes=False),
     "GetQualificationScore": Operation(qualifications.get_score, writes=False),
     "GetQualificationType": Operation(qualifications.get_type, writes=False),
@@ -52,6 +52,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "ListHITsForQualificationType": Operation(hits.list_hits_for_qualification, writes=False),
     "ListQualificationRequests": Operation(requests.list_requests, writes=False),
     "ListQualificationTypes": Operation(qualifications.list_types, writes=False),
+    "ListReviewPolicyResultsForHIT": Operation(reviews.list_results, writes=False),
     "ListReviewableHITs": Operation(hits.list_reviewable_hits, writes=False),
     "ListWorkerBlocks": Operation(blocks.list_blocks, writes=False),
     "ListWorkersWithQualificationType": Operation(qualifications.list_workers, writes=False),
@@ -59,9 +60,11 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "RejectAssignment": Operation(assignments.reject_assignment),
     "RejectQualificationRequest": Operation(requests.reject_request),
     "SendBonus": Operation(money.send_bonus),
+    "SendTestEventNotification": Operation(notifications.send_test),
     "UpdateExpirationForHIT": Operation(hits.update_expiration),
     "UpdateHITReviewStatus": Operation(hits.update_review_status),
     "UpdateHITTypeOfHIT": Operation(hits.update_hit_type),
+    "UpdateNotificationSettings": Operation(notifications.update_settings),
     "UpdateQualificationType": Operation(qualifications.update_type),
 }
 
@@ -69,10 +72,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
 def prepare(operation: str, params: Mapping[str, Any]) -> tuple[Operation, dict[str, Any]]:
     """Return the row of an operation and its checked parameters.
 
-    Raises MarketplaceError for an operation that is unknown or not served, and for parameters that do not fit.
+    Raises MarketplaceError for an operation that is unknown, and for parameters that do not fit.
     """
     checked = check_parameters(operation, params)
-    if operation not in OPERATIONS:
-        raise request_error(OPERATION_NOT_SUPPORTED, operation=operation)
     check_limits(checked)
     return OPERATIONS[operation], checked

@@ -126,13 +126,14 @@ def _checked_url(url: str, allow_http_loopback: bool) -> str:
         )
     if parts.username is not None or parts.password is not None:
         raise unfit_parameter("ExternalURL must not carry a user name or password.")
-    if parts.scheme == "http" and not (allow_http_loopback and _is_loopback(parts)):
+    if parts.scheme == "http" and not (allow_http_loopback and is_loopback(parts)):
         allowed = "https (or http on a loopback host)" if allow_http_loopback else "https"
         raise unfit_parameter(f"ExternalURL must use {allowed}, got {url!r}.")
     return url
 
 
-def _is_loopback(parts: SplitResult) -> bool:
+def is_loopback(parts: SplitResult) -> bool:
+    """Return whether an address names this machine."""
     host = parts.hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -18,7 +18,8 @@ class MarketplaceSettings:
     the site's own, or it could act in a worker's name. With `frame_secret`, frames of accepted assignments carry a
     signature.
     `allow_http_loopback` lets ExternalURLs be plain http on loopback hosts. `repeated_expiration_is_an_error`
-    repeats MTurk's refusal of the same (HIT, ExpireAt) pair within 24 hours.
+    repeats MTurk's refusal of the same (HIT, ExpireAt) pair within 24 hours. `movable_clock` is for test servers: their
+    clock can be moved forward, for all processes on the database.
     """
 
     secret_key: str = field(repr=False)
@@ -27,6 +28,7 @@ class MarketplaceSettings:
     frame_secret: str | None = field(default=None, repr=False)
     allow_http_loopback: bool = False
     repeated_expiration_is_an_error: bool = True
+    movable_clock: bool = False
     scrypt_n: int = 2**15
 
     def __post_init__(self) -> None:

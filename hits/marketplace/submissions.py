@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import select
 
-from hits.marketplace import accounts, form_answers, lifecycle, questions
+from hits.marketplace import accounts, form_answers, lifecycle, questions, reviews
 from hits.marketplace.errors import (
     AlreadySubmitted,
     AnswerTooLarge,
@@ -80,6 +80,7 @@ def _store(transaction: Transaction, found: AssignmentRow, answer_of: Callable[[
         answer=answer,
         auto_approval_seconds=hit_type.auto_approval_seconds,
     )
+    reviews.finish(transaction)
     return Receipt(
         assignment_id=assignment.assignment_id,
         hit_id=hit.hit_id,

@@ -327,6 +327,8 @@ class HitRow(Base):
     frame_height: Mapped[int]
     annotation: Mapped[str | None] = mapped_column(Text)
     layout_id: Mapped[str | None] = mapped_column(String(64))
+    assignment_policy: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    hit_policy: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
     @property
     def available(self) -> int:
@@ -423,3 +425,70 @@ class RequestTokenRow(Base):
     token: Mapped[str] = mapped_column(String(128), primary_key=True)
     created_at: Mapped[datetime]
     result: Mapped[str] = mapped_column(String(64), default="")
+
+
+class ReviewEntryRow(Base):
+    """One result or action of a review policy; an action's target is the subject, its outcome the value."""
+
+    __tablename__ = "mp_review_entry"
+    __table_args__ = (Index(None, "hit_id", "seq"),)
+
+    seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
+    hit_id: Mapped[str] = mapped_column(ForeignKey("mp_hit.hit_id"))
+    level: Mapped[str] = mapped_column(String(16))
+    kind: Mapped[str] = mapped_column(String(8))
+    action_id: Mapped[str] = mapped_column(String(64))
+    subject_id: Mapped[str] = mapped_column(String(64))
+    subject_type: Mapped[str] = mapped_column(String(16))
+    name: Mapped[str] = mapped_column(String(64))
+    value: Mapped[str] = mapped_column(Text)
+    question_id: Mapped[str | None] = mapped_column(Text)
+    status: Mapped[str | None] = mapped_column(String(16))
+    error_code: Mapped[str | None] = mapped_column(String(64))
+    at: Mapped[datetime]
+
+
+class NotificationRow(Base):
+    """Where the events of one HIT type go."""
+
+    __tablename__ = "mp_notification"
+
+    hit_type_id: Mapped[str] = mapped_column(ForeignKey("mp_hit_type.hit_type_id"), primary_key=True)
+    transport: Mapped[str] = mapped_column(String(16))
+    destination: Mapped[str] = mapped_column(Text)
+    event_types: Mapped[dict[str, Any]]
+    is_active: Mapped[bool]
+
+
+class EventRow(Base):
+    """An event on its way out; what has the same queue and destination goes out in order."""
+
+    __tablename__ = "mp_event"
+    __table_args__ = (Index(None, "state", "next_attempt_at"), Index(None, "queue", "state", "seq"))
+
+    seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
+    document_id: Mapped[str] = mapped_column(String(64), unique=True)
+    requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"), index=True)
+    queue: Mapped[str] = mapped_column(String(64))
+    event_type: Mapped[str] = mapped_column(String(32))
+    at: Mapped[datetime]
+    recorded_at: Mapped[datetime]
+    hit_type_id: Mapped[str] = mapped_column(String(64))
+    hit_id: Mapped[str] = mapped_column(String(64))
+    assignment_id: Mapped[str | None] = mapped_column(String(64))
+    transport: Mapped[str] = mapped_column(String(16))
+    destination: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(String(16))
+    attempts: Mapped[int] = mapped_column(default=0)
+    next_attempt_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+    last_error: Mapped[str | None] = mapped_column(Text)
+
+
+class ClockRow(Base):
+    """How far the clock of a test server has been moved; one row at most."""
+
+    __tablename__ = "mp_clock"
+
+    clock_id: Mapped[int] = mapped_column(primary_key=True)
+    offset_microseconds: Mapped[int] = mapped_column(BigInteger)

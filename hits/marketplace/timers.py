@@ -10,7 +10,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session
 
-from hits.marketplace import accounts, lifecycle
+from hits.marketplace import accounts, lifecycle, reviews
 from hits.marketplace.database import Store
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import AssignmentRow, HitRow, RequesterRow
@@ -48,7 +48,9 @@ def _settle_batch(transaction: Transaction, requester_id: str) -> int:
     account = accounts.lock(transaction, requester_id)
     due = list(_due_timers(transaction, requester_id))
     for timer in due:
-        timer.happen(replace(transaction, now=timer.at), account)
+        then = replace(transaction, now=timer.at)
+        timer.happen(then, account)
+        reviews.finish(then)
     if due:
         return len(due)
     return _dispose_old_hits(transaction, requester_id)
@@ -122,7 +124,7 @@ def _dispose_old_hits(transaction: Transaction, requester_id: str) -> int:
         select(HitRow).where(HitRow.requester_id == requester_id, _disposal_is_due(transaction.now)).limit(_BATCH)
     ).all()
     for hit in hits:
-        lifecycle.dispose(lifecycle.lock_hit(transaction, hit.hit_id))
+        lifecycle.dispose(transaction, lifecycle.lock_hit(transaction, hit.hit_id))
     return len(hits)
 
 

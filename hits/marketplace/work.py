@@ -109,5 +109,5 @@ def _take(transaction: Transaction, worker: WorkerRow, hit: HitRow) -> Assignmen
         deadline=transaction.now + timedelta(seconds=hit_type.duration_seconds),
     )
     transaction.session.add(assignment)
-    lifecycle.take_place(hit)
+    lifecycle.take_place(transaction, hit, assignment)
     return assignment_view(transaction, assignment, hit, hit_type)

@@ -1,0 +1,131 @@
+"""Getting events out: in order, again after failures, by several processes."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import timedelta
+
+from hits.marketplace.deliveries import GIVE_UP_AFTER, LEASE, DeliveryReport, Outgoing
+from tests.hits.marketplace.market import Market
+from tests.hits.marketplace.test_notifications import Postman, subscribed
+from tests.hits.marketplace.test_work import all_at_once
+
+
+class Failing(Postman):
+    """Fails as long as it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_down = True
+
+    def send(self, outgoing: Outgoing) -> None:
+        if self.is_down:
+            raise OSError("no route")
+        super().send(outgoing)
+
+
+def test_a_failure_holds_back_its_hit_and_no_other(market: Market) -> None:
+    subscribed(market)
+    first, second = market.create_hit(), market.create_hit()
+
+    class Picky(Postman):
+        def send(self, outgoing: Outgoing) -> None:
+            if first in outgoing.document:
+                raise OSError("not this one")
+            super().send(outgoing)
+
+    market.submitted(first)
+    market.submitted(second)
+    postman = Picky()
+
+    report = market.engine.deliver_due({"SQS": postman})
+
+    assert postman.names(second) == ["HITCreated", "AssignmentAccepted", "AssignmentSubmitted", "HITReviewable"]
+    assert report == DeliveryReport(delivered=4, failed=1, given_up=0, waiting=4)
+
+
+def test_delays_grow_and_the_order_stays(market: Market) -> None:
+    subscribed(market)
+    hit_id = market.create_hit()
+    market.submitted(hit_id)
+    postman = Failing()
+    tried = []
+    for second in range(0, 400, 10):
+        if market.engine.deliver_due({"SQS": postman}).failed:
+            tried.append(second)
+        market.clock.advance(seconds=10)
+    assert tried == [0, 10, 50, 210]
+    postman.is_down = False
+    market.clock.advance(hours=1)
+
+    market.engine.deliver_due({"SQS": postman})
+
+    assert postman.names(hit_id) == ["HITCreated", "AssignmentAccepted", "AssignmentSubmitted", "HITReviewable"]
+
+
+def test_after_three_days_an_event_is_given_up_and_the_next_one_goes(market: Market) -> None:
+    subscribed(market)
+    hit_id = market.create_hit(LifetimeInSeconds=30 * 86400)
+    postman = Failing()
+    market.engine.deliver_due({"SQS": postman})
+    market.clock.advance(GIVE_UP_AFTER)
+    market.accepted(hit_id)
+
+    report = market.engine.deliver_due({"SQS": postman})
+    assert (report.given_up, report.waiting) == (1, 1)
+    postman.is_down = False
+    market.clock.advance(minutes=1)
+    market.engine.deliver_due({"SQS": postman})
+
+    assert postman.names(hit_id) == ["AssignmentAccepted"]
+
+
+def test_a_transport_that_is_not_there_is_a_failed_attempt(market: Market) -> None:
+    subscribed(market)
+    market.create_hit()
+
+    assert market.engine.deliver_due({}) == DeliveryReport(delivered=0, failed=1, given_up=0, waiting=1)
+
+
+def test_an_event_that_a_dead_process_took_is_taken_again(market: Market) -> None:
+    subscribed(market)
+    hit_id = market.create_hit()
+
+    class Dying(Postman):
+        def send(self, outgoing: Outgoing) -> None:
+            raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        market.engine.deliver_due({"SQS": Dying()})
+    postman = Postman()
+    assert market.engine.deliver_due({"SQS": postman}).waiting == 1
+    assert postman.got == [], "the other process might still be at it"
+    market.clock.advance(LEASE + timedelta(seconds=1))
+
+    market.engine.deliver_due({"SQS": postman})
+
+    assert postman.names(hit_id) == ["HITCreated"]
+
+
+def test_no_more_than_the_limit_are_tried(market: Market) -> None:
+    subscribed(market)
+    for _ in range(5):
+        market.create_hit()
+
+    assert market.engine.deliver_due({"SQS": Postman()}, limit=3).waiting == 2
+
+
+def test_four_deliverers_send_each_event_once_and_in_order(stored_market: Market) -> None:
+    subscribed(stored_market)
+    hits = [stored_market.create_hit() for _ in range(5)]
+    for hit_id in hits:
+        stored_market.submitted(hit_id)
+    postman = Postman()
+
+    for result in all_at_once([lambda: stored_market.engine.deliver_due({"SQS": postman})] * 4):
+        assert isinstance(result, DeliveryReport)
+    stored_market.engine.deliver_due({"SQS": postman})
+
+    assert len(postman.got) == 20
+    for hit_id in hits:
+        assert postman.names(hit_id) == ["HITCreated", "AssignmentAccepted", "AssignmentSubmitted", "HITReviewable"]

@@ -1,0 +1,197 @@
+"""Events over the real protocols: queues and topics of moto's server, HTTP, SMTP."""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import boto3
+import pytest
+
+from hits.marketplace.deliveries import Outgoing
+from hits.marketplace.transports import (
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    DeliveryRefused,
+    DeliverySettings,
+    Webhook,
+    transports,
+    webhook_signature,
+)
+from tests.hits.marketplace.market import Market
+from tests.hits.marketplace.test_notifications import subscribed
+
+MOTO = """
+import sys
+from moto.server import ThreadedMotoServer
+
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print(server.get_host_and_port()[1], flush=True)
+sys.stdin.read()
+server.stop()
+"""
+KEYS: Any = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+
+
+def outgoing(destination: str) -> Outgoing:
+    return Outgoing(destination, '{"Events": []}', "3DOCUMENT", "Ping", "the secret")
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[str]:
+    """The address of moto's server, in a process of its own."""
+    with subprocess.Popen(
+        [sys.executable, "-c", MOTO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        yield f"http://127.0.0.1:{int(run.stdout.readline())}"
+        run.communicate("")
+
+
+@contextmanager
+def serving(server: socketserver.BaseServer) -> Iterator[int]:
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield int(server.server_address[1])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Receiver(ThreadingHTTPServer):
+    def __init__(self, status: int = 204) -> None:
+        super().__init__(("127.0.0.1", 0), _Hook)
+        self.status = status
+        self.got: list[tuple[str, dict[str, str], bytes]] = []
+
+
+class _Hook(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((self.path, dict(self.headers), body))
+        self.send_response(self.server.status)
+        self.send_header("Location", "http://127.0.0.1:1/")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_parts: Any) -> None:
+        pass
+
+
+class Mailbox(socketserver.ThreadingTCPServer):
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Smtp)
+        self.got: list[str] = []
+
+
+class _Smtp(socketserver.StreamRequestHandler):
+    server: Mailbox
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 ready\r\n")
+        for line in self.rfile:
+            command = line.split()[0].upper()
+            if command == b"DATA":
+                self.wfile.write(b"354 go on\r\n")
+                lines = []
+                while (text := self.rfile.readline()) != b".\r\n":
+                    lines.append(text.decode())
+                self.server.got.append("".join(lines))
+            self.wfile.write(b"250 ok\r\n" if command != b"QUIT" else b"221 bye\r\n")
+            if command == b"QUIT":
+                return
+
+
+def test_events_reach_a_queue_and_a_topic_with_a_queue_behind_it(market: Market, aws: str) -> None:
+    sqs: Any = boto3.client("sqs", region_name="us-east-1", endpoint_url=aws, **KEYS)
+    sns: Any = boto3.client("sns", region_name="us-east-1", endpoint_url=aws, **KEYS)
+    queue, behind, ordered = (
+        sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        for name, attributes in (("direct", {}), ("behind", {}), ("ordered.fifo", {"FifoQueue": "true"}))
+    )
+    topic = sns.create_topic(Name="events")["TopicArn"]
+    arn = sqs.get_queue_attributes(QueueUrl=behind, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+    ways = transports(DeliverySettings(aws_region="us-east-1", aws_endpoint_url=aws, **KEYS))
+
+    for changes in ({"Destination": queue}, {"Destination": ordered}, {"Transport": "SNS", "Destination": topic}):
+        subscribed(market, EventTypes=["HITCreated"], **changes)
+        hit_id = market.create_hit()
+        assert market.engine.deliver_due(ways).delivered == 1
+        there = behind if "Transport" in changes else changes["Destination"]
+        (message,) = sqs.receive_message(QueueUrl=there)["Messages"]
+        body = json.loads(message["Body"])
+        document = json.loads(body["Message"]) if "Transport" in changes else body
+        assert document["Events"][0]["HITId"] == hit_id
+
+
+def test_a_queue_that_is_not_there_is_a_failed_attempt(market: Market, aws: str) -> None:
+    subscribed(market, Destination=f"{aws}/123456789012/missing")
+    market.create_hit()
+
+    report = market.engine.deliver_due(
+        transports(DeliverySettings(aws_region="us-east-1", aws_endpoint_url=aws, **KEYS))
+    )
+
+    assert (report.failed, report.waiting) == (1, 1)
+
+
+def test_webhooks_are_signed_with_the_requesters_secret(market: Market) -> None:
+    ways = transports(DeliverySettings(allow_private_webhooks=True))
+    with serving(server := Receiver()) as port:
+        subscribed(
+            market, Transport="SNS", Destination=f"http://127.0.0.1:{port}/hook?lab=1", EventTypes=["HITCreated"]
+        )
+        market.create_hit()
+        assert market.engine.deliver_due(ways).delivered == 1
+
+    ((path, headers, body),) = server.got
+    assert path == "/hook?lab=1"
+    assert json.loads(body)["CustomerId"] == market.requester_id
+    secret = market.engine.webhook_secret(market.requester_id)
+    assert headers[SIGNATURE_HEADER] == f"v1={webhook_signature(secret, headers[TIMESTAMP_HEADER], body)}"
+    assert secret != market.engine.webhook_secret(market.other_requester())
+
+
+@pytest.mark.parametrize("status", [301, 404, 500])
+def test_a_webhook_that_is_not_taken_is_refused_and_no_redirect_followed(status: int) -> None:
+    with serving(server := Receiver(status)) as port, pytest.raises(DeliveryRefused, match=str(status)):
+        Webhook(allow_private=True).send(outgoing(f"http://127.0.0.1:{port}"))
+    assert [path for path, _headers, _body in server.got] == ["/"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "10.0.0.1", "169.254.169.254", "[::ffff:10.0.0.1]"])
+def test_webhooks_stay_out_of_the_operators_network(host: str) -> None:
+    with pytest.raises(DeliveryRefused, match="private network"):
+        Webhook(allow_private=False).send(outgoing(f"https://{host}/hook"))
+
+
+def test_mail_goes_out_by_smtp(market: Market) -> None:
+    with serving(server := Mailbox()) as port:
+        ways = transports(DeliverySettings(smtp_host="127.0.0.1", smtp_port=port, mail_from="market@example.org"))
+        subscribed(market, Transport="Email", Destination="lab@example.org", EventTypes=["HITCreated"])
+        hit_id = market.create_hit()
+        assert market.engine.deliver_due(ways).delivered == 1
+
+    (mail,) = server.got
+    assert "To: lab@example.org" in mail
+    assert "Subject: Marketplace event: HITCreated" in mail
+    assert hit_id in mail.replace("=\r\n", "")
+
+
+def test_only_what_is_configured_is_there() -> None:
+    assert set(transports(DeliverySettings())) == {"Webhook"}
+    assert set(transports(DeliverySettings(webhooks=False))) == set()
+    assert "secret" not in repr(DeliverySettings(aws_secret_access_key="secret", smtp_password="secret"))
