@@ -72,6 +72,30 @@ class WorkerSide(EngineCore):
         with self._transaction(writes=False) as transaction:
             return workers.view(workers.find(transaction, worker_id))
 
+    def set_locale(self, worker_id: str, country: str | None, subdivision: str | None = None) -> Worker:
+        """Write down where a worker lives (Worker_Locale); None takes it back.
+
+        Raises WorkerUnknown, OperatorError for codes that cannot be.
+        """
+        with self._transaction() as transaction:
+            return workers.set_locale(transaction, worker_id, country, subdivision)
+
+    def set_master(self, worker_id: str, is_master: bool) -> Worker:
+        """Make a worker a master, or no master any more; the operator's decision.
+
+        Raises WorkerUnknown.
+        """
+        with self._transaction() as transaction:
+            return workers.set_master(transaction, worker_id, is_master=is_master)
+
+    def set_adult(self, worker_id: str, is_adult: bool) -> Worker:
+        """Write down whether a worker agreed to see adult content (Worker_Adult).
+
+        Raises WorkerUnknown.
+        """
+        with self._transaction() as transaction:
+            return workers.set_adult(transaction, worker_id, is_adult=is_adult)
+
     def messages(self, worker_id: str) -> list[Message]:
         """Return a worker's messages from requesters, newest first."""
         with self._transaction(writes=False) as transaction:

@@ -75,11 +75,15 @@ class AccessKeyInfo:
 
 @dataclass(frozen=True)
 class Worker:
-    """An account that does HITs."""
+    """An account that does HITs, with what the system's qualifications know of it."""
 
     worker_id: str
     user_name: str
     created_at: datetime
+    country: str | None = None
+    subdivision: str | None = None
+    is_adult: bool = False
+    is_master: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from hits.marketplace.tables import InvitationRow, QualificationTypeRow, WorkerR
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import Invitation, Worker
 
+_PLACE = re.compile(r"[A-Z]{2}")
 _USER_NAME = re.compile(r"\w(?:[\w.@+-]{1,62})\w")
 
 
@@ -114,9 +115,46 @@ def find(transaction: Transaction, worker_id: str) -> WorkerRow:
     return row
 
 
+def set_locale(transaction: Transaction, worker_id: str, country: str | None, subdivision: str | None) -> Worker:
+    """Write down where a worker lives, for Worker_Locale; None takes it back.
+
+    Raises WorkerUnknown, OperatorError for codes that are not ISO 3166's, or a subdivision outside of the US.
+    """
+    row = find(transaction, worker_id)
+    for code in (country, subdivision):
+        if code is not None and not _PLACE.fullmatch(code):
+            raise OperatorError(f"A country or subdivision has two capital letters, such as US or CA; got {code!r}.")
+    if subdivision is not None and country != "US":
+        raise OperatorError("Only the US have subdivisions here.")
+    row.country, row.subdivision = country, subdivision
+    return view(row)
+
+
+def set_master(transaction: Transaction, worker_id: str, *, is_master: bool) -> Worker:
+    """Make a worker a master, or no master any more.
+
+    Raises WorkerUnknown.
+    """
+    row = find(transaction, worker_id)
+    row.is_master = is_master
+    return view(row)
+
+
+def set_adult(transaction: Transaction, worker_id: str, *, is_adult: bool) -> Worker:
+    """Write down whether a worker agreed to see adult content.
+
+    Raises WorkerUnknown.
+    """
+    row = find(transaction, worker_id)
+    row.is_adult = is_adult
+    return view(row)
+
+
 def view(row: WorkerRow) -> Worker:
     """Return the record of a worker."""
-    return Worker(row.worker_id, row.user_name, row.created_at)
+    return Worker(
+        row.worker_id, row.user_name, row.created_at, row.country, row.subdivision, row.is_adult, row.is_master
+    )
 
 
 def _type_exists(transaction: Transaction, type_id: str) -> bool:

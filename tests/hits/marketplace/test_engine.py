@@ -22,8 +22,10 @@ from hypothesis.stateful import (
 from sqlalchemy import select
 
 from hits.marketplace.errors import MarketplaceError, SiteError
+from hits.marketplace.review_policies import KNOWN_ANSWERS, PLURALITY
 from hits.marketplace.tables import AssignmentRow, BonusRow, HitRow, RequesterRow, WorkerRow
 from tests.hits.marketplace.market import HIT_PROPERTIES, Market, external_question
+from tests.hits.marketplace.test_review_policies import policy
 
 WORKERS = 4
 LEGAL_MOVES = {
@@ -34,6 +36,24 @@ LEGAL_MOVES = {
     "Returned": set(),
     "Abandoned": set(),
 }
+KNOWN = {"a": ["1"]}
+EXTENDS = {"ExtendMaximumAssignments": "4", "ExtendMinimumTimeInSeconds": "60"}
+AGREEMENT = {"QuestionIds": "a", "QuestionAgreementThreshold": "60"}
+POLICIES: list[dict[str, Any]] = [
+    {},
+    {"AssignmentReviewPolicy": policy(KNOWN_ANSWERS, KNOWN, ApproveIfKnownAnswerScoreIsAtLeast="100")},
+    {"AssignmentReviewPolicy": policy(KNOWN_ANSWERS, KNOWN, RejectIfKnownAnswerScoreIsLessThan="100")},
+    {"AssignmentReviewPolicy": policy(KNOWN_ANSWERS, KNOWN, ExtendIfKnownAnswerScoreIsLessThan="100", **EXTENDS)},
+    {"HITReviewPolicy": policy(PLURALITY, **AGREEMENT, ExtendIfHITAgreementScoreIsLessThan="100", **EXTENDS)},
+    {
+        "HITReviewPolicy": policy(
+            PLURALITY,
+            **AGREEMENT,
+            ApproveIfWorkerAgreementScoreIsAtLeast="100",
+            RejectIfWorkerAgreementScoreIsLessThan="1",
+        )
+    },
+]
 
 
 class Interleavings(RuleBasedStateMachine):
@@ -86,8 +106,9 @@ class Interleavings(RuleBasedStateMachine):
         reward=st.sampled_from(["0.00", "0.01", "0.13", "1.00"]),
         life=st.sampled_from([30, 600, 86_400]),
         delay=st.sampled_from([0, 60, 2_592_000]),
+        policies=st.sampled_from(POLICIES),
     )
-    def create(self, places: int, reward: str, life: int, delay: int) -> None:
+    def create(self, places: int, reward: str, life: int, delay: int, policies: dict[str, Any]) -> None:
         refusal = self.call(
             "CreateHIT",
             **{**HIT_PROPERTIES, "Reward": reward},
@@ -95,6 +116,7 @@ class Interleavings(RuleBasedStateMachine):
             LifetimeInSeconds=life,
             AutoApprovalDelayInSeconds=delay,
             Question=external_question(),
+            **policies,
         )
         assert refusal in {None, "AWS.MechanicalTurk.InsufficientFunds"}
 
@@ -105,22 +127,34 @@ class Interleavings(RuleBasedStateMachine):
         self.site(lambda: self.engine.accept(self.workers[worker], hit_id))
 
     @precondition(lambda self: self.hits())
-    @rule(data=st.data(), rejected=st.booleans())
-    def work_and_review(self, data: st.DataObject, rejected: bool) -> None:
+    @rule(data=st.data(), rejected=st.booleans(), answers=st.lists(st.sampled_from("12"), min_size=9, max_size=9))
+    def work_and_review(self, data: st.DataObject, rejected: bool, answers: list[str]) -> None:
         hit_id = data.draw(st.sampled_from(self.hits()))
         for worker_id in self.workers:
             self.site(lambda worker_id=worker_id: self.engine.accept(worker_id, hit_id))  # type: ignore[misc]
-        for assignment_id, _worker in self.assignments("Accepted"):
-            self.site(lambda a=assignment_id: self.engine.external_submit(a, {"a": ["1"]}))  # type: ignore[misc]
+        for number, (assignment_id, _worker) in enumerate(self.assignments("Accepted")):
+            given = {"a": [answers[number % 9]]}
+            self.site(lambda a=assignment_id, g=given: self.engine.external_submit(a, g))  # type: ignore[misc]
         for assignment_id, _worker in self.assignments("Submitted")[:1]:
             operation = "RejectAssignment" if rejected else "ApproveAssignment"
             assert self.call(operation, AssignmentId=assignment_id, RequesterFeedback="Seen.") is None
 
     @precondition(lambda self: self.assignments("Accepted"))
-    @rule(data=st.data())
-    def submit(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), answer=st.sampled_from("12"))
+    def submit(self, data: st.DataObject, answer: str) -> None:
         assignment_id, _worker = data.draw(st.sampled_from(self.assignments("Accepted")))
-        self.site(lambda: self.engine.external_submit(assignment_id, {"a": ["1"]}))
+        self.site(lambda: self.engine.external_submit(assignment_id, {"a": [answer]}))
+
+    @rule(worker=st.integers(0, WORKERS - 1), operation=st.sampled_from(["CreateWorkerBlock", "DeleteWorkerBlock"]))
+    def block_or_unblock(self, worker: int, operation: str) -> None:
+        assert self.call(operation, WorkerId=self.workers[worker], Reason="r") is None
+
+    @precondition(lambda self: len(self.hits()) > 1)
+    @rule(data=st.data())
+    def move_to_another_type(self, data: st.DataObject) -> None:
+        moved, other = (data.draw(st.sampled_from(self.hits())) for _ in range(2))
+        type_id = self.engine.call(self.requester_id, "GetHIT", {"HITId": other})["HIT"]["HITTypeId"]
+        self.call("UpdateHITTypeOfHIT", HITId=moved, HITTypeId=type_id)
 
     @precondition(lambda self: self.assignments())
     @rule(data=st.data())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from hits.marketplace.errors import (
     UserNameUnfit,
     WorkerUnknown,
 )
+from hits.marketplace.system_qualifications import ADULT, LOCALE, MASTERS_PRODUCTION
 from hits.marketplace.tables import WorkerRow
 from tests.hits.marketplace.market import Market
 from tests.hits.marketplace.test_qualifications import create
@@ -108,3 +110,41 @@ def test_passwords_are_stored_as_salted_scrypt_hashes(market: Market) -> None:
 
     assert all(text.startswith("scrypt$") for text in stored)
     assert stored[0] != stored[1]
+
+
+def test_the_operator_decides_on_masters_and_workers_on_the_rest(market: Market) -> None:
+    engine, worker_id = market.engine, market.worker()
+
+    def opens(requirement: dict[str, Any]) -> bool:
+        hit_id = market.create_hit(QualificationRequirements=[requirement])
+        return engine.preview(worker_id, hit_id).qualified
+
+    masters = {"QualificationTypeId": MASTERS_PRODUCTION, "Comparator": "Exists"}
+    adult = {"QualificationTypeId": ADULT, "Comparator": "EqualTo", "IntegerValues": [1]}
+    california = {
+        "QualificationTypeId": LOCALE,
+        "Comparator": "EqualTo",
+        "LocaleValues": [{"Country": "US", "Subdivision": "CA"}],
+    }
+    assert not any(opens(requirement) for requirement in (masters, adult, california))
+
+    engine.set_master(worker_id, True)
+    engine.set_adult(worker_id, True)
+    worker = engine.set_locale(worker_id, "US", "CA")
+
+    assert (worker.country, worker.subdivision, worker.is_adult, worker.is_master) == ("US", "CA", True, True)
+    assert engine.worker(worker_id) == worker
+    assert all(opens(requirement) for requirement in (masters, adult, california))
+    engine.set_master(worker_id, False)
+    engine.set_locale(worker_id, None)
+    assert not any(opens(requirement) for requirement in (masters, california))
+
+
+def test_places_and_workers_that_cannot_be(market: Market) -> None:
+    worker_id = market.worker()
+    for country, subdivision in (("usa", None), ("us", None), ("DE", "BY"), (None, "CA"), ("US", "C")):
+        with pytest.raises(OperatorError):
+            market.engine.set_locale(worker_id, country, subdivision)
+    for refuse in (market.engine.set_master, market.engine.set_adult):
+        with pytest.raises(WorkerUnknown):
+            refuse("A1NOBODY", True)
