@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import delete, exists, func, select
 from sqlalchemy.orm import aliased
 
 from hits.marketplace import events
@@ -21,6 +21,7 @@ from hits.marketplace.tables import EventRow
 # A process that takes an event and dies leaves it to others after this long.
 LEASE: Final = timedelta(minutes=2)
 GIVE_UP_AFTER: Final = timedelta(days=3)
+KEPT_FOR: Final = timedelta(days=30)
 _FIRST_DELAY: Final = 10
 _LONGEST_DELAY: Final = 3600
 _BATCH: Final = 20
@@ -73,6 +74,7 @@ def deliver_due(
             delivered += problem is None
             failed += problem is not None
             given_up += ended and problem is not None
+    _forget_old(store, now)
     with store.session(writes=False) as session:
         waiting = session.scalar(select(func.count()).select_from(EventRow).where(EventRow.state == "Waiting")) or 0
     return DeliveryReport(delivered, failed, given_up, waiting)
@@ -117,6 +119,15 @@ def _claim(store: Store, now: datetime, settings: MarketplaceSettings, size: int
             )
             for row in rows
         ]
+
+
+def _forget_old(store: Store, now: datetime) -> None:
+    old = (EventRow.state != "Waiting", EventRow.ended_at <= now - KEPT_FOR)
+    with store.session(writes=False) as session:
+        if session.scalar(select(exists().where(*old))) is not True:
+            return
+    with store.session(writes=True) as session:
+        session.execute(delete(EventRow).where(*old))
 
 
 def _attempt(transports: Mapping[str, Transport], name: str, outgoing: Outgoing) -> str | None:

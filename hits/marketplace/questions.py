@@ -72,7 +72,9 @@ def checked_html(text: str) -> str:
     Raises MarketplaceError (ParameterValidationError) if it cannot be read as HTML or has no form to submit.
     """
     try:
-        page = html.document_fromstring(text, parser=html.HTMLParser(no_network=True, huge_tree=False))
+        # As bytes, since text with an XML declaration, which XHTML has, would be refused.
+        parser = html.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False)
+        page = html.document_fromstring(text.encode(), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError) as error:
         raise _unfit_html(str(error)) from error
     if next(page.iter("form", "crowd-form"), None) is None:

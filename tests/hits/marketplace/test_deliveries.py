@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 from datetime import timedelta
 
-from hits.marketplace.deliveries import GIVE_UP_AFTER, LEASE, DeliveryReport, Outgoing
+from sqlalchemy import select
+
+from hits.marketplace.deliveries import GIVE_UP_AFTER, KEPT_FOR, LEASE, DeliveryReport, Outgoing
+from hits.marketplace.tables import EventRow
 from tests.hits.marketplace.market import Market
 from tests.hits.marketplace.test_notifications import Postman, subscribed
 from tests.hits.marketplace.test_work import all_at_once
@@ -129,3 +132,16 @@ def test_four_deliverers_send_each_event_once_and_in_order(stored_market: Market
     assert len(postman.got) == 20
     for hit_id in hits:
         assert postman.names(hit_id) == ["HITCreated", "AssignmentAccepted", "AssignmentSubmitted", "HITReviewable"]
+
+
+def test_what_was_done_a_month_ago_is_forgotten_and_what_waits_is_not(stored_market: Market) -> None:
+    subscribed(stored_market, EventTypes=["HITCreated"])
+    stored_market.create_hit()
+    assert stored_market.engine.deliver_due({"SQS": Postman()}).delivered == 1
+    stored_market.create_hit()
+    stored_market.clock.advance(KEPT_FOR)
+
+    assert stored_market.engine.deliver_due({}, limit=0).waiting == 1
+
+    with stored_market.engine.store.session(writes=False) as session:
+        assert [row.state for row in session.scalars(select(EventRow))] == ["Waiting"]

@@ -423,7 +423,8 @@ def test_a_type_is_changed_only_before_the_first_assignment(market: Market) -> N
         market.client.update_hit_type_of_hit(HITId=market.create_hit(), HITTypeId=dear)
 
 
-def test_hits_are_found_by_the_qualification_they_require(market: Market) -> None:
+def test_hits_are_found_by_the_qualification_they_require(stored_market: Market) -> None:
+    market = stored_market
     type_id = market.client.create_qualification_type(Name="n", Description="d", QualificationTypeStatus="Active")[
         "QualificationType"
     ]["QualificationTypeId"]

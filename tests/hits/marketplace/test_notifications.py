@@ -50,7 +50,8 @@ def delivered(market: Market, **transports: Postman) -> Postman:
     return postman
 
 
-def test_every_event_of_a_hits_life_is_told_in_order(market: Market) -> None:
+def test_every_event_of_a_hits_life_is_told_in_order(stored_market: Market) -> None:
+    market = stored_market
     hit_type = subscribed(market)
     hit_id = market.create_hit(MaxAssignments=4)
     returning = market.worker()

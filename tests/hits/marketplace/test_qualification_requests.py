@@ -154,7 +154,8 @@ def test_what_cannot_be_requested(market: Market) -> None:
         market.engine.request_qualification(worker_id, active)
 
 
-def test_a_test_with_a_key_is_scored_and_granted(market: Market) -> None:
+def test_a_test_with_a_key_is_scored_and_granted(stored_market: Market) -> None:
+    market = stored_market
     type_id, worker_id = create(market, **WITH_TEST, AnswerKey=KEY), market.worker()
 
     request = market.engine.request_qualification(worker_id, type_id)

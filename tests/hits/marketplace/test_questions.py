@@ -108,10 +108,11 @@ def test_plain_http_is_for_loopback_and_only_where_it_is_allowed(url: str) -> No
 
 
 PAGE = "<!DOCTYPE html><html><body><form action='/mturk/externalSubmit'><input name='a'></form></body></html>"
+XHTML = f'<?xml version="1.0" encoding="UTF-8"?>{PAGE}'
 
 
 def test_html_is_kept_to_the_letter() -> None:
-    for page in (PAGE, f"{PAGE}<!-- ]]> -->", "<crowd-form><p>caf\u00e9 & more</crowd-form>"):
+    for page in (PAGE, f"{PAGE}<!-- ]]> -->", "<crowd-form><p>caf\u00e9 & more</crowd-form>", XHTML):
         read = read_question(write_html_question(page, 450), allow_http_loopback=False)
 
         assert read == HitQuestion("HTMLQuestion", 450, html=page)

@@ -84,7 +84,8 @@ def test_known_answers_extend_up_to_their_most(market: Market) -> None:
     assert [status for name, _target, status in actions if name == "extend"] == ["Succeeded", "Succeeded", "Cancelled"]
 
 
-def test_an_extension_without_money_fails_and_changes_nothing(market: Market) -> None:
+def test_an_extension_without_money_fails_and_changes_nothing(stored_market: Market) -> None:
+    market = stored_market
     rules = known(ExtendIfKnownAnswerScoreIsLessThan="100", RejectIfKnownAnswerScoreIsLessThan="1")
     hit_id = market.create_hit(AssignmentReviewPolicy=rules)
     held = market.accepted(hit_id)
@@ -154,7 +155,8 @@ def test_a_plurality_is_found_as_in_mturks_example(market: Market) -> None:
     assert [state(market, one) for one in (first, second, third)] == ["Approved", "Submitted", "Submitted"]
 
 
-def test_a_hit_without_agreement_is_extended_and_reviewed_again(market: Market) -> None:
+def test_a_hit_without_agreement_is_extended_and_reviewed_again(stored_market: Market) -> None:
+    market = stored_market
     rules = plurality(
         ExtendIfHITAgreementScoreIsLessThan="100",
         ExtendMaximumAssignments="4",
