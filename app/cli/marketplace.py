@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from typing import NoReturn
 
@@ -21,6 +22,9 @@ from hits.marketplace import database
 from hits.marketplace.engine import Marketplace
 from hits.marketplace.errors import OperatorError, SiteError
 from hits.marketplace.views import Requester
+
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+LONGEST_NUMBER = 5
 
 
 def dollars(text: str) -> Decimal:
@@ -46,6 +50,17 @@ def grant(text: str) -> tuple[str, int]:
     if not type_id or not equals or not number.lstrip("-").isdigit():
         raise click.BadParameter(f"{text!r} is not of the form QUALIFICATION_TYPE_ID=VALUE, such as 3X7837UUADRX=1")
     return type_id, int(number)
+
+
+def duration(text: str) -> timedelta:
+    """Return the timedelta of a number with one of the units s, m, h, d.
+
+    Raises click.BadParameter.
+    """
+    number, unit = text[:-1], text[-1:]
+    if unit not in UNITS or not number.isascii() or not number.isdigit() or len(number) > LONGEST_NUMBER:
+        raise click.BadParameter(f"{text!r} is not a time such as 90s, 45m, 6h or 3d")
+    return timedelta(**{UNITS[unit]: int(number)})
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -168,6 +183,24 @@ def top_up(requester: str, amount: Decimal, note: str) -> None:
         account = find_requester(engine, requester)
         balance = engine.top_up(account.requester_id, amount, note)
     click.echo(f"{account.name} has ${balance.available:,.2f} available and ${balance.on_hold:,.2f} on hold.")
+
+
+@marketplace.command()
+@click.option("--forward", type=duration, metavar="STEP", help="Move it ahead, by 90s, 45m, 6h or 3d.")
+def clock(forward: timedelta | None) -> None:
+    """Show a test server's clock, or move it ahead: what becomes due by then happens, in its order.
+
+    Every process on the same database sees the new time at once. It never goes back.
+    """
+    settings = _settings()
+    if not settings.movable_clock:
+        raise click.UsageError(
+            "This marketplace's clock is the machine's. For a test server on loopback set MARKETPLACE_MOVABLE_CLOCK=1,"
+            " for this command and for its server; a clock that went ahead never goes back."
+        )
+    with _open(settings) as engine:
+        now = engine.clock.now() if forward is None else engine.advance_clock(forward)
+    click.echo(f"{now:%Y-%m-%d %H:%M:%S} UTC")
 
 
 @marketplace.group()

@@ -36,6 +36,7 @@ class Settings(BaseSettings):
     allow_http_loopback: bool | None = None
     sign_in_limit: str = "10 per minute; 60 per hour"
     proxies: int = 0
+    movable_clock: bool = False
 
     @field_validator("secret_key", "frame_secret")
     @classmethod
@@ -64,6 +65,14 @@ class Settings(BaseSettings):
         if self.allow_http_loopback and not self.on_loopback:
             raise ValueError(
                 f"MARKETPLACE_ALLOW_HTTP_LOOPBACK needs a site on loopback; MARKETPLACE_SITE_URL is {self.site_url}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _movable_clock_only_on_loopback(self) -> Settings:
+        if self.movable_clock and not self.on_loopback:
+            raise ValueError(
+                f"MARKETPLACE_MOVABLE_CLOCK is for test servers on loopback; MARKETPLACE_SITE_URL is {self.site_url}"
             )
         return self
 
@@ -99,6 +108,7 @@ class Settings(BaseSettings):
             site_url=self.site_url,
             frame_secret=self.frame_secret.get_secret_value() if self.frame_secret else None,
             allow_http_loopback=self.http_loopback_allowed,
+            movable_clock=self.movable_clock,
         )
 
 

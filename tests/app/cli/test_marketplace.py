@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pydantic import SecretStr
 from app.cli import marketplace as cli
 from app.marketplace.settings import Settings, settings_from_environment
 from hits.marketplace.engine import Marketplace
+from tests.app.marketplace.conftest import hit_params
 
 SECRET = "0123456789abcdef0123456789abcdef"
 
@@ -185,3 +187,49 @@ def test_an_https_site_may_listen_for_its_proxy() -> None:
 
 def test_amounts_are_exact() -> None:
     assert cli.dollars("0.30") == Decimal("0.30")
+
+
+def test_a_test_servers_clock_moves_ahead_and_what_is_due_happens(
+    requester_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARKETPLACE_MOVABLE_CLOCK", "1")
+    settings = settings_from_environment()
+    engine = Marketplace(settings.database_url, settings=settings.engine_settings())
+    engine.top_up(requester_id, Decimal(10), "test")
+    hit = engine.call(requester_id, "CreateHIT", hit_params(LifetimeInSeconds=3600))["HIT"]
+    before = datetime.strptime(run("clock").output.strip(), "%Y-%m-%d %H:%M:%S UTC").replace(tzinfo=UTC)
+
+    result = run("clock", "--forward", "2h")
+
+    assert result.exit_code == 0, result.output
+    after = datetime.strptime(result.output.strip(), "%Y-%m-%d %H:%M:%S UTC").replace(tzinfo=UTC)
+    assert timedelta(hours=2) <= after - before < timedelta(hours=2, minutes=5)
+    assert engine.call(requester_id, "GetHIT", {"HITId": hit["HITId"]})["HIT"]["HITStatus"] == "Reviewable"
+    engine.close()
+
+
+def test_the_clock_of_a_real_marketplace_stays_the_machines(requester_id: str) -> None:
+    result = run("clock", "--forward", "2h")
+
+    assert result.exit_code == 2
+    assert "MARKETPLACE_MOVABLE_CLOCK" in result.output
+
+
+@pytest.mark.parametrize("step", ["2", "h", "-2h", "2 h", "1.5h", "2w", "999999d", ""])
+def test_a_step_that_is_no_time_is_refused(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MARKETPLACE_MOVABLE_CLOCK", "1")
+
+    result = run("clock", "--forward", step)
+
+    assert result.exit_code == 2
+    assert "is not a time such as" in result.output
+
+
+def test_a_movable_clock_needs_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MARKETPLACE_MOVABLE_CLOCK", "1")
+    monkeypatch.setenv("MARKETPLACE_SITE_URL", "https://work.example.org")
+
+    result = run("clock")
+
+    assert result.exit_code == 1
+    assert "MARKETPLACE_MOVABLE_CLOCK is for test servers on loopback" in result.output
