@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 from flask_limiter.errors import RateLimitExceeded
 from flask_wtf.csrf import CSRFError
 from sqlalchemy.exc import DataError, OperationalError
-from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, SecurityError
 
 from app.extensions import db
 from app.frames import FrameExpired, FrameRefused
@@ -187,6 +187,10 @@ def init_errors(app: Flask) -> None:
     def failed(error: HTTPException) -> ResponseReturnValue:
         if error.code is not None and error.code < 400:
             return error
+        if isinstance(error, SecurityError):
+            # A request for another host has no addresses that a page could be built with.
+            text = "This service does not answer under this name. Use the address that you were given.\n"
+            return app.response_class(text, 400, mimetype="text/plain")
         db.session.rollback()
         if isinstance(error, RequestEntityTooLarge):
             _drain()

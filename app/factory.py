@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from flask import Blueprint, Flask, abort, request
 from flask.typing import ResponseReturnValue
@@ -112,6 +113,8 @@ def init_extensions(app: Flask, settings: Settings) -> None:
         SESSION_REFRESH_EACH_REQUEST=False,
         # No referrer is sent by our own policy, so it can't be compared.
         WTF_CSRF_SSL_STRICT=False,
+        # A foreign name that was made to point here reads no page.
+        TRUSTED_HOSTS=["localhost", "127.0.0.1", "[::1]", urlsplit(settings.service_url).hostname or "localhost"],
     )
     db.init_app(app)
     with app.app_context():

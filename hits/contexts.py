@@ -8,6 +8,8 @@ from pathlib import Path
 from hits.errors import Finding, InvalidAnswer, InvalidContexts, InvalidInput
 from hits.tasks import TaskSpec, digest_of
 
+#: A larger file is read no further, whatever it is.
+MAX_BYTES = 200 * 1024 * 1024
 #: More lines than any round needs; a larger file is a mistake that should not fill memory.
 MAX_LINES = 100_000
 
@@ -18,12 +20,16 @@ def read_contexts(path: Path, spec: TaskSpec) -> list[dict[str, str]]:
     Raises InvalidContexts with every broken line and its reason, InvalidInput when the file can't be read at all.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            written = file.read(MAX_BYTES + 1)
+        text = written.decode("utf-8-sig")
     except OSError as error:
         raise InvalidInput(f"{path} can't be read: {error.strerror or error}. Nothing was launched.") from error
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        line = written[: error.start].count(b"\n") + 1
         raise InvalidContexts(str(path), [Finding(line, "not UTF-8 text")]) from error
+    if len(written) > MAX_BYTES:
+        raise InvalidInput(f"{path} holds more than {MAX_BYTES // 1024**2} MB. Split it. Nothing was launched.")
     contexts: list[dict[str, str]] = []
     findings: list[Finding] = []
     first_seen: dict[str, int] = {}

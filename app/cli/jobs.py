@@ -24,7 +24,7 @@ LONGEST_PAUSE = 60.0
 
 
 @group.command("run")
-@click.option("--once", is_flag=True, help="One pass, for cron; the exit code is 1 when the marketplace is away.")
+@click.option("--once", is_flag=True, help="One pass, for cron; the exit code is 1 when a step could not be done.")
 @click.option("--interval", type=float, help="Seconds between two passes. [default: DYNAHIT_JOBS_INTERVAL_SECONDS]")
 @click.option("--plan", is_flag=True, help="Show what the next pass would pay for, and change nothing.")
 def run(once: bool, interval: float | None, plan: bool) -> None:
@@ -46,7 +46,7 @@ def run(once: bool, interval: float | None, plan: bool) -> None:
             _say(report, said)
             said = report.findings
             if once:
-                if report.unavailable:
+                if report.unavailable or report.broken:
                     raise SystemExit(1)
                 return
             if report.stop_opening:

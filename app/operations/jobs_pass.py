@@ -28,7 +28,8 @@ log = logging.getLogger(__name__)
 class PassReport:
     """What a pass did. ``unavailable``: the marketplace did not answer, so the next pass had better wait.
 
-    ``stop_opening``: a validation HIT came out open to everybody; no more may be opened until a person has looked.
+    ``broken``: a step failed by our own database or program. ``stop_opening``: a validation HIT came out open to
+    everybody; no more may be opened until a person has looked.
     """
 
     submitted: int = 0
@@ -42,6 +43,7 @@ class PassReport:
     opened: int = 0
     findings: list[str] = field(default_factory=list)
     unavailable: bool = False
+    broken: bool = False
     stop_opening: bool = False
 
     @property
@@ -117,6 +119,7 @@ def _step(session: Session, report: PassReport, name: str, step: Callable[[], No
     except (HitsError, PaymentsError, SQLAlchemyError) as error:
         session.rollback()
         report.unavailable = report.unavailable or isinstance(error, MTurkUnavailable)
+        report.broken = report.broken or isinstance(error, SQLAlchemyError)
         report.stop_opening = report.stop_opening or isinstance(error, RequirementsMismatch)
         cause = str(error).splitlines()[0] if isinstance(error, SQLAlchemyError) else str(error)
         report.findings.append(f"{name}: {cause}")
@@ -124,5 +127,6 @@ def _step(session: Session, report: PassReport, name: str, step: Callable[[], No
     except Exception as error:
         # The other steps pay people, so that they go on; the cause is in the log with all that is known.
         session.rollback()
+        report.broken = True
         report.findings.append(f"{name}: {type(error).__name__}, a fault of this program; the log has it")
         log.exception("%s failed", name)

@@ -49,6 +49,11 @@ def test_a_staff_page_leads_strangers_to_the_sign_in(client: FlaskClient, path: 
     assert response.location.startswith("/staff/sign-in?next=")
 
 
+def test_a_request_for_another_host_is_refused(client: FlaskClient) -> None:
+    assert client.get("/sign-in", headers={"Host": "evil.example"}).status_code == 400
+    assert client.get("/healthz", headers={"Host": "127.0.0.1:8001"}).status_code == 200
+
+
 def test_importing_and_building_the_service_leaves_torch_alone() -> None:
     code = (
         "import sys\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hits import contexts
 from hits.contexts import read_contexts
 from hits.errors import InvalidContexts, InvalidInput
 from hits.tasks import task
@@ -57,6 +58,13 @@ def test_every_broken_line_is_named_with_its_reason(tmp_path: Path) -> None:
 def test_a_file_without_contexts_says_so(tmp_path: Path, content: bytes, reason: str) -> None:
     with pytest.raises(InvalidContexts, match=reason):
         read_contexts(written(tmp_path, content), SPEC)
+
+
+def test_a_file_without_an_end_is_read_no_further_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contexts, "MAX_BYTES", 1024 * 1024)
+
+    with pytest.raises(InvalidInput, match="more than 1 MB"):
+        read_contexts(Path("/dev/zero"), SPEC)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from hits import validations
 from hits.clock import FixedClock
 from hits.errors import AlreadySubmitted, AlreadyVoted, InvalidInput, NotYetSubmittable, OwnExample, Refused
-from hits.models import Assignment, Vote
+from hits.models import Assignment, Attempt, Example, Round, Vote
 from hits.states import AssignmentState, HitKind, Moderation, Verdict
 from tests import factories as make
 
@@ -210,14 +210,14 @@ def test_shortages_are_what_open_places_will_not_bring(session: Session, clock: 
     assert [s.wanted for s in validations.shortages(session, example.round, clock.now())] == [2]
 
 
-def _attempt_in(session: Session, round_: make.Round) -> make.Attempt:
+def _attempt_in(session: Session, round_: Round) -> Attempt:
     hit = make.make_hit(session, batch=make.make_batch(session, round=round_))
     return make.make_attempt(
         session, assignment=make.make_assignment(session, hit=hit, state=AssignmentState.SUBMITTED)
     )
 
 
-def _example_of(session: Session, round_: make.Round) -> make.Example:
+def _example_of(session: Session, round_: Round) -> Example:
     return make.make_example(session, attempt=_attempt_in(session, round_))
 
 

@@ -196,6 +196,7 @@ def test_a_step_with_a_fault_of_ours_stops_neither_the_others_nor_the_process(
 
     assert (report.submitted, report.approved, passed(crowd).opened) == (1, 1, 1)
     assert report.findings == ["deciding: KeyError, a fault of this program; the log has it"]
+    assert report.broken
     assert "Traceback" in caplog.text
 
 
