@@ -71,6 +71,38 @@ def test_migrations_have_one_head_and_go_back(database_url: str) -> None:
     assert len(ScriptDirectory.from_config(config_for(database_url)).get_heads()) == 1
 
 
+def test_what_the_first_schema_stored_is_kept(database_url: str) -> None:
+    command.upgrade(config_for(database_url), "0001")
+    engine = engine_for(database_url)
+    moment, later = "2026-11-30 12:00:00", "2036-11-30 12:00:00"
+    with engine.begin() as connection:
+        for statement in (
+            "INSERT INTO mp_requester (requester_id, name, created_at, deposited_cents, held_cents, spent_cents) "
+            f"VALUES ('A1', 'Lab', '{moment}', 100, 36, 0)",
+            "INSERT INTO mp_hit_type (hit_type_id, hit_group_id, requester_id, fingerprint, title, description, "
+            "keywords, reward_cents, duration_seconds, auto_approval_seconds, requirements, created_at) "
+            f"VALUES ('3T', '3G', 'A1', 'f', 't', 'd', '', 30, 600, 60, '[]', '{moment}')",
+            "INSERT INTO mp_hit (hit_id, requester_id, hit_type_id, created_at, expires_at, is_expired, status, "
+            "max_assignments, pending, submitted, completed, reward_cents, fee_cents, question, external_url, "
+            "frame_height) "
+            f"VALUES ('3H', 'A1', '3T', '{moment}', '{later}', false, 'Assignable', 1, 0, 0, 0, 30, 6, "
+            "'<ExternalQuestion/>', 'https://example.org/', 0)",
+        ):
+            connection.execute(text(statement))
+    engine.dispose()
+    market = Market()
+
+    opened = open_marketplace(database_url, settings=market.settings, clock=market.clock)
+
+    assert opened.call("A1", "GetHIT", {"HITId": "3H"})["HIT"]["HITStatus"] == "Assignable"
+    code = opened.create_invitation()
+    worker_id = opened.register_worker(code, "Ada", "a good password").worker_id
+    held = opened.accept(worker_id, "3H")
+    assert (held.question_kind, (held.frame_url or "")[:20]) == ("ExternalQuestion", "https://example.org/")
+    assert opened.external_submit(held.assignment_id, {"a": ["1"]}).state == "Submitted"
+    opened.close()
+
+
 def test_sqlite_is_opened_durably(tmp_path: Path) -> None:
     engine = engine_for(f"sqlite:///{tmp_path / 'market.db'}")
 

@@ -37,3 +37,16 @@ def test_keys_that_cannot_encrypt_are_refused(key: str) -> None:
 def test_addresses_that_are_no_origin_are_refused(url: str) -> None:
     with pytest.raises(OperatorError, match="site_url"):
         MarketplaceSettings(secret_key=MarketplaceSettings.new_secret_key(), site_url=url)
+    with pytest.raises(OperatorError, match="content_url"):
+        MarketplaceSettings(secret_key=MarketplaceSettings.new_secret_key(), content_url=url)
+
+
+def test_html_has_an_origin_of_its_own_where_one_is_named() -> None:
+    key = MarketplaceSettings.new_secret_key()
+
+    assert MarketplaceSettings(secret_key=key, content_url="https://c.example.org/").content_origin == (
+        "https://c.example.org"
+    )
+    assert (
+        MarketplaceSettings(secret_key=key, site_url="https://w.example.org").content_origin == "https://w.example.org"
+    )
