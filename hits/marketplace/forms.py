@@ -42,6 +42,10 @@ class Markup:
 
     html: str
 
+    def __html__(self) -> str:
+        """Return the HTML; template engines that escape put it in as it is."""
+        return self.html
+
 
 Content = Words | Bullets | Media | Markup
 
