@@ -11,7 +11,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter
 from werkzeug.sansio.utils import host_is_trusted
 
-from app.marketplace import extensions
+from app.marketplace import extensions, forms
 from app.marketplace.api import init_api
 from app.marketplace.errors import init_errors
 from app.marketplace.headers import init_headers
@@ -75,6 +75,9 @@ def create_app(
     app.register_blueprint(requester)
     init_health(app)
     app.context_processor(lambda: {"site_name": settings.site_name, "site_contact": settings.contact})
+    app.jinja_env.globals.update(
+        media_allowed=forms.safe_origin, form_rows=forms.rows, checked_markup=forms.checked_markup
+    )
     return app
 
 

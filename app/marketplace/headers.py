@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from flask import Flask, g
 from flask.wrappers import Response
 
@@ -18,19 +20,26 @@ def allow_frame(url: str) -> None:
     g.frame_origin = origin_text(url)
 
 
+def allow_media(origins: Iterable[str]) -> None:
+    """Let this answer's page show images, sounds and videos of these origins."""
+    g.media_origins = tuple(origins)
+
+
 def be_framed_by_this_site() -> None:
     """Let this answer be shown inside a frame of the site itself."""
     g.framed = True
 
 
-def content_security_policy(*, frame_origin: str | None, framed: bool) -> str:
-    """Return the policy's text."""
+def content_security_policy(*, frame_origin: str | None, framed: bool, media: Iterable[str] = ()) -> str:
+    """Return the policy's text; `media` are origins of images, sounds and videos."""
+    media = tuple(media)
     return "; ".join(
         (
             "default-src 'none'",
             "script-src 'self'",
             "style-src 'self'",
-            "img-src 'self' data:",
+            " ".join(("img-src 'self' data:", *media)),
+            *((" ".join(("media-src", *media)),) if media else ()),
             f"frame-src 'self' {frame_origin}" if frame_origin else "frame-src 'none'",
             "form-action 'self'",
             "base-uri 'none'",
@@ -46,7 +55,9 @@ def init_headers(app: Flask) -> None:
     def set_headers(response: Response) -> Response:
         framed = g.get("framed", False)
         headers = response.headers
-        headers["Content-Security-Policy"] = content_security_policy(frame_origin=g.get("frame_origin"), framed=framed)
+        headers["Content-Security-Policy"] = content_security_policy(
+            frame_origin=g.get("frame_origin"), framed=framed, media=g.get("media_origins", ())
+        )
         headers["X-Frame-Options"] = "SAMEORIGIN" if framed else "DENY"
         headers["X-Content-Type-Options"] = "nosniff"
         headers["Referrer-Policy"] = "no-referrer"

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
+from datetime import datetime
 from typing import cast, get_args
 
 from flask import Blueprint, flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask.wrappers import Response
 
-from app.marketplace import errors, sessions
+from app.marketplace import errors, forms, sessions
 from app.marketplace.extensions import limiter, marketplace, settings, sign_in_limit
-from app.marketplace.headers import SANDBOX, allow_frame
+from app.marketplace.headers import SANDBOX, allow_frame, allow_media
 from app.marketplace.settings import origin, origin_text
 from hits.marketplace import errors as refusals
 from hits.marketplace import passwords
 from hits.marketplace.engine import Sort
+from hits.marketplace.forms import QuestionForm
+from hits.marketplace.views import AssignmentView
 
 worker = Blueprint("worker", __name__)
 COLUMNS = (
@@ -125,9 +129,13 @@ def hits() -> ResponseReturnValue:
 def preview(hit_id: str) -> ResponseReturnValue:
     """Show a HIT before it is accepted; signing in is not needed to look."""
     hit = marketplace().preview(sessions.worker_id(), hit_id)
-    refusal = _no_form_yet() if hit.frame_url is None else _frame(hit.frame_url)
+    refusal = None if hit.frame_url is None else _frame(hit.frame_url)
     return refusal or render_template(
-        "marketplace/preview.html", hit=hit, sandbox=SANDBOX, worker_id=sessions.worker_id()
+        "marketplace/preview.html",
+        hit=hit,
+        form=_shown(hit.form) if hit.form is not None else None,
+        sandbox=SANDBOX,
+        worker_id=sessions.worker_id(),
     )
 
 
@@ -173,23 +181,39 @@ def work() -> ResponseReturnValue:
 @worker.get("/work/<entity:assignment_id>")
 @sessions.for_workers
 def assignment(assignment_id: str) -> ResponseReturnValue:
-    """Show a held assignment's frame; a submitted one leads to its receipt."""
+    """Show a held assignment's frame or form; a submitted one leads to its receipt."""
     work = marketplace().assignment(_me(), assignment_id)
     if work.form is not None:
-        return _no_form_yet()
+        return _form_page(work, _shown(work.form))
     if work.frame_url is None:
         if work.state in {"Submitted", "Approved", "Rejected"}:
             return redirect(url_for("worker.submitted", assignment_id=assignment_id), 303)
         raise refusals.AssignmentNotHeld(work.state)
-    seconds = max(0, int((work.deadline - marketplace().clock.now()).total_seconds()))
     refusal = _frame(work.frame_url)
     return refusal or render_template(
         "marketplace/assignment.html",
         work=work,
-        seconds_left=seconds,
+        seconds_left=_seconds_until(work.deadline),
         sandbox=SANDBOX,
         frame_origin=origin_text(work.frame_url),
     )
+
+
+@worker.post("/work/<entity:assignment_id>")
+@sessions.for_workers
+def submit_form(assignment_id: str) -> ResponseReturnValue:
+    """Store the answers to a HIT that is a form; what does not fit is said above its field."""
+    filled = request.form.to_dict(flat=False)
+    try:
+        marketplace().submit_form(_me(), assignment_id, filled)
+    except refusals.FormIncomplete as refusal:
+        work = marketplace().assignment(_me(), assignment_id)
+        if work.form is None:
+            raise refusals.AssignmentNotHeld(work.state) from refusal
+        return _form_page(work, _shown(work.form, filled, refusal.problems)), 422
+    except refusals.AlreadySubmitted as refusal:
+        flash(refusal.message, "info")
+    return redirect(url_for("worker.submitted", assignment_id=assignment_id), 303)
 
 
 @worker.route("/work/<entity:assignment_id>/return", methods=["GET", "POST"])
@@ -275,8 +299,22 @@ def _cell(text: str) -> str:
     return "'" + text if text[:1] in "=+-@\t\r" and text else text
 
 
-def _no_form_yet() -> ResponseReturnValue:
-    return errors.page(501, "This site does not show HITs of this kind yet. Choose another one, or return it.")
+def _seconds_until(deadline: datetime) -> int:
+    return max(0, int((deadline - marketplace().clock.now()).total_seconds()))
+
+
+def _shown(
+    form: QuestionForm, filled: dict[str, list[str]] | None = None, problems: Mapping[str, str] | None = None
+) -> forms.Shown:
+    """Return a form for this answer's page, whose policy lets its media in."""
+    allow_media(forms.media_origins(form))
+    return forms.shown(form, filled, problems)
+
+
+def _form_page(work: AssignmentView, form: forms.Shown) -> str:
+    return render_template(
+        "marketplace/form_assignment.html", work=work, form=form, seconds_left=_seconds_until(work.deadline)
+    )
 
 
 def _frame(url: str) -> ResponseReturnValue | None:

@@ -1,4 +1,4 @@
-// The work page: asks before a return, and listens to the frame.
+// The work page: asks before a return, and listens to the frame if the HIT has one.
 // From the HIT's own origin: {dynahit: "return"} opens the question whether to return the HIT.
 // From the site's externalSubmit page in the frame: {marketplace: "submitted", assignmentId} leads to the receipt.
 (() => {
@@ -11,7 +11,7 @@
   document.getElementById("return-cancel").addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => link.focus());
 
-  addEventListener("message", (event) => {
+  if (frame) addEventListener("message", (event) => {
     const data = event.data;
     if (event.source !== frame.contentWindow || typeof data !== "object" || data === null) return;
     if (event.origin === frame.dataset.origin && data.dynahit === "return") ask();
