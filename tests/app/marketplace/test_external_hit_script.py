@@ -9,7 +9,7 @@ import pytest
 from flask import Flask, render_template_string
 
 from tests.app.marketplace.conftest import hit_params, question, serving
-from tests.app.marketplace.test_browser import Site, browser, join, page, site  # noqa: F401  # fixtures
+from tests.app.marketplace.test_browser import Site, join, page, site  # noqa: F401  # fixtures
 
 pytestmark = pytest.mark.browser
 
