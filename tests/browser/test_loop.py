@@ -185,7 +185,7 @@ def judge(running: Running, page: Any, number: int, written: tuple[str, str]) ->
     look_at(page, f"11-validate-{number}", frame=frame)
     choice.check()
     keep.click()
-    frame.get_by_role("heading", name="You have judged all").wait_for()
+    frame.get_by_role("heading", name="You have judged the statement").wait_for()
     look_at(page, f"12-judged-{number}", frame=frame)
     frame.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url("**/submitted")
