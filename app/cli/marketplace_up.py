@@ -53,7 +53,6 @@ def make_settings(folder: Path, port: int) -> None:
         "MARKETPLACE_DATABASE_URL": f"sqlite:///{folder / 'marketplace.db'}",
         "MARKETPLACE_SECRET_KEY": secrets.token_hex(32),
         "MARKETPLACE_SITE_URL": f"http://127.0.0.1:{port}",
-        "MARKETPLACE_ALLOWED_HOSTS": "127.0.0.1,localhost",
     }
     stored = {**fresh, **read_settings(folder)}
     lines = [f"{name}={quoted(value)}" for name, value in sorted(stored.items())]

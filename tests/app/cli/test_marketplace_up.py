@@ -80,7 +80,7 @@ def test_another_port_than_it_was_made_with_is_refused(tmp_path: Path, monkeypat
     monkeypatch.setattr(marketplace_up, "run_server", served.append)
     monkeypatch.setenv("DYNAHIT_HOME", str(tmp_path / "market"))
     # What the command puts into the environment goes away with the test.
-    for name in ("DATABASE_URL", "SECRET_KEY", "SITE_URL", "ALLOWED_HOSTS"):
+    for name in ("DATABASE_URL", "SECRET_KEY", "SITE_URL"):
         monkeypatch.setenv(f"MARKETPLACE_{name}", "")
         monkeypatch.delenv(f"MARKETPLACE_{name}")
 
