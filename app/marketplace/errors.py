@@ -17,6 +17,7 @@ STATUS: dict[type[refusals.SiteError], int] = {
     refusals.AssignmentUnknown: 404,
     refusals.HitGroupEmpty: 404,
     refusals.HitNotAvailable: 410,
+    refusals.HitNotShown: 501,
     refusals.AssignmentReturned: 410,
     refusals.TooLate: 410,
     refusals.AlreadyWorkedOn: 409,
@@ -33,6 +34,7 @@ TITLES: dict[int, str] = {
     413: "Too large",
     429: "Too many attempts",
     500: "Something went wrong here",
+    501: "This HIT cannot be shown here",
 }
 WORDS: dict[int, str] = {
     404: "There is nothing at this address. Check that you copied all of it, or go on from the start.",

@@ -13,6 +13,7 @@ from werkzeug.sansio.utils import host_is_trusted
 
 from app.marketplace import extensions, forms
 from app.marketplace.api import init_api
+from app.marketplace.content import init_content
 from app.marketplace.errors import init_errors
 from app.marketplace.headers import init_headers
 from app.marketplace.requester import requester
@@ -38,7 +39,8 @@ def create_app(
 ) -> Flask:
     """Return the app on one marketplace, opened from the settings unless it is given.
 
-    The order matters: the host check comes before the API, the API before the check of forms. Raises SettingsMissing.
+    The order matters: the host check comes before the API, the API before the second origin, both before the
+    check of forms. Raises SettingsMissing.
     """
     settings = settings or settings_from_environment()
     app = Flask("app", template_folder=str(ROOT / "templates"), static_folder=str(ROOT / "app" / "static"))
@@ -66,6 +68,7 @@ def create_app(
     app.url_map.converters["entity"] = EntityId
     init_hosts(app, settings)
     init_api(app)
+    init_content(app)
     extensions.csrf.init_app(app)
     extensions.limiter.init_app(app)
     init_headers(app)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from flask import Flask, g
 from flask.wrappers import Response
 
+from app.marketplace.content import content_policy
+from app.marketplace.extensions import settings
 from app.marketplace.settings import origin_text
 
 SANDBOX = "allow-scripts allow-forms allow-popups allow-modals allow-same-origin"
@@ -55,13 +57,17 @@ def init_headers(app: Flask) -> None:
     def set_headers(response: Response) -> Response:
         framed = g.get("framed", False)
         headers = response.headers
+        headers["X-Content-Type-Options"] = "nosniff"
+        headers["Referrer-Policy"] = "no-referrer"
+        if response.mimetype == "text/html":
+            headers["Cache-Control"] = "no-store"
+        if g.get("content_page"):
+            site_url, content_origin = settings().site_url, settings().content_origin
+            headers["Content-Security-Policy"] = content_policy(origin_text(site_url), content_origin or "'none'")
+            return response
         headers["Content-Security-Policy"] = content_security_policy(
             frame_origin=g.get("frame_origin"), framed=framed, media=g.get("media_origins", ())
         )
         headers["X-Frame-Options"] = "SAMEORIGIN" if framed else "DENY"
-        headers["X-Content-Type-Options"] = "nosniff"
-        headers["Referrer-Policy"] = "no-referrer"
         headers["Cross-Origin-Opener-Policy"] = "same-origin"
-        if response.mimetype == "text/html":
-            headers["Cache-Control"] = "no-store"
         return response

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec
 
-from flask import Flask, redirect, request, session, url_for
+from flask import Flask, g, redirect, request, session, url_for
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionInterface, SessionMixin
 from flask.typing import ResponseReturnValue
 
@@ -48,7 +48,9 @@ class SessionsByAudience(SessionInterface):
         return self._of(request.path).open_session(app, request)
 
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
-        """Write that session back."""
+        """Write that session back; the second origin gets no cookie."""
+        if g.get("content_page"):
+            return
         self._of(request.path).save_session(app, session, response)
 
 

@@ -30,6 +30,7 @@ class Settings(BaseSettings):
     secret_key: SecretStr
     frame_secret: SecretStr | None = None
     site_url: str = "http://127.0.0.1:8000"
+    content_url: str | None = None
     site_name: str = "Marketplace"
     contact: str = ""
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
@@ -45,9 +46,16 @@ class Settings(BaseSettings):
             raise ValueError("a secret has at least 32 characters; `openssl rand -hex 32` prints one")
         return secret
 
-    @field_validator("site_url")
+    @field_validator("content_url", mode="before")
     @classmethod
-    def _an_origin(cls, url: str) -> str:
+    def _empty_is_unset(cls, url: object) -> object:
+        return None if url == "" else url
+
+    @field_validator("site_url", "content_url")
+    @classmethod
+    def _an_origin(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
         parts = urlsplit(url)
         if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.path.strip("/") or parts.query:
             raise ValueError(f"an origin such as https://work.example.org, not {url!r}")
@@ -76,6 +84,15 @@ class Settings(BaseSettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _content_on_another_host(self) -> Settings:
+        if self.content_url is not None and urlsplit(self.content_url).hostname == self.site.hostname:
+            raise ValueError(
+                "MARKETPLACE_CONTENT_URL must have a host name of its own, or requesters' pages would get this site's "
+                f"cookies; {self.content_url} is the site's own"
+            )
+        return self
+
     @property
     def site(self) -> SplitResult:
         """The worker site's address, split."""
@@ -92,9 +109,20 @@ class Settings(BaseSettings):
         return self.on_loopback if self.allow_http_loopback is None else self.allow_http_loopback
 
     @property
+    def content_origin(self) -> str | None:
+        """The second origin, where HTMLQuestions are served: as set; else, on loopback, its other name; else none."""
+        if self.content_url is not None:
+            return origin_text(self.content_url)
+        if not self.on_loopback:
+            return None
+        other = "127.0.0.1" if self.site.hostname == "localhost" else "localhost"
+        return origin_text(self.site._replace(netloc=f"{other}:{self.site.port or 80}").geturl())
+
+    @property
     def hosts(self) -> tuple[str, ...]:
-        """The host names that requests may carry: the configured ones and the site's own."""
-        return tuple(dict.fromkeys((*self.allowed_hosts, str(self.site.hostname))))
+        """The host names that requests may carry: the configured ones, the site's own, the second origin's."""
+        second = (str(urlsplit(self.content_origin).hostname),) if self.content_origin else ()
+        return tuple(dict.fromkeys((*self.allowed_hosts, str(self.site.hostname), *second)))
 
     def derived_key(self, purpose: str) -> bytes:
         """Return 32 bytes for one purpose, so that the session key and the store's key are not the same key."""
@@ -106,6 +134,7 @@ class Settings(BaseSettings):
         return MarketplaceSettings(
             secret_key=base64.urlsafe_b64encode(self.derived_key("access-key secrets")).decode("ascii"),
             site_url=self.site_url,
+            content_url=self.content_origin,
             frame_secret=self.frame_secret.get_secret_value() if self.frame_secret else None,
             allow_http_loopback=self.http_loopback_allowed,
             movable_clock=self.movable_clock,

@@ -188,6 +188,8 @@ def assignment(assignment_id: str) -> ResponseReturnValue:
     if work.frame_url is None:
         if work.state in {"Submitted", "Approved", "Rejected"}:
             return redirect(url_for("worker.submitted", assignment_id=assignment_id), 303)
+        if work.state == "Accepted":
+            raise refusals.HitNotShown
         raise refusals.AssignmentNotHeld(work.state)
     refusal = _frame(work.frame_url)
     return refusal or render_template(

@@ -245,6 +245,17 @@ class HitNotAvailable(SiteError):
         super().__init__("This HIT is no longer available: others took all its places, or its time is over.")
 
 
+class HitNotShown(SiteError):
+    """A HIT of a kind that this site has no safe place for."""
+
+    def __init__(self) -> None:
+        """Say so, and that it is not the worker's fault."""
+        super().__init__(
+            "This site cannot show HITs of this kind (HTML of the requester's): its operator has set up no separate "
+            "address for them. It cannot be accepted here. Choose another one."
+        )
+
+
 class HitGroupEmpty(SiteError):
     """No HIT of the group is left for this worker."""
 

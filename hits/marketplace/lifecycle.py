@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from sqlalchemy import ColumnElement, and_, exists, select
+from sqlalchemy import ColumnElement, and_, exists, select, true
 
 from hits.marketplace import accounts, events
 from hits.marketplace.errors import (
@@ -13,6 +13,7 @@ from hits.marketplace.errors import (
     INVALID_HIT_STATE,
     request_error,
 )
+from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import LIVE_STATES, AssignmentRow, HitRow, RequesterRow, WorkerBlockRow
 from hits.marketplace.transactions import Transaction
 
@@ -47,6 +48,11 @@ def is_open_to(worker_id: str) -> ColumnElement[bool]:
         AssignmentRow.state.in_(LIVE_STATES),
     )
     return and_(HitRow.status == "Assignable", ~taken, ~blocked)
+
+
+def can_be_shown(settings: MarketplaceSettings) -> ColumnElement[bool]:
+    """Return the condition that the site has a place for a HIT: HTML needs an origin of its own."""
+    return true() if settings.content_origin is not None else HitRow.question_kind != "HTMLQuestion"
 
 
 def was_given_up_by(worker_id: str) -> ColumnElement[bool]:

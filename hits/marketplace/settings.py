@@ -15,11 +15,11 @@ class MarketplaceSettings:
 
     `secret_key` is a Fernet key: access keys' secrets are stored encrypted under it. `site_url` is the worker
     site's origin (turkSubmitTo); `content_url` is the origin that serves the HTML of HTMLQuestions, which must not be
-    the site's own, or it could act in a worker's name. With `frame_secret`, frames of accepted assignments carry a
-    signature.
-    `allow_http_loopback` lets ExternalURLs be plain http on loopback hosts. `repeated_expiration_is_an_error`
-    repeats MTurk's refusal of the same (HIT, ExpireAt) pair within 24 hours. `movable_clock` is for test servers: their
-    clock can be moved forward, for all processes on the database.
+    the site's own, or it could act in a worker's name; without it no HTMLQuestion HIT can be accepted. With
+    `frame_secret`, frames of accepted assignments carry a signature. `allow_http_loopback` lets ExternalURLs be plain
+    http on loopback hosts. `repeated_expiration_is_an_error` repeats MTurk's refusal of the same (HIT, ExpireAt) pair
+    within 24 hours. `movable_clock` is for test servers: their clock can be moved forward, for all processes on the
+    database.
     """
 
     secret_key: str = field(repr=False)
@@ -52,9 +52,9 @@ class MarketplaceSettings:
         return self.site_url.rstrip("/")
 
     @property
-    def content_origin(self) -> str:
+    def content_origin(self) -> str | None:
         """The origin of the HTML of HTMLQuestions, without a trailing slash."""
-        return (self.content_url or self.site_url).rstrip("/")
+        return self.content_url.rstrip("/") if self.content_url is not None else None
 
     @staticmethod
     def new_secret_key() -> str:
@@ -63,12 +63,17 @@ class MarketplaceSettings:
 
     @classmethod
     def for_tests(
-        cls, *, frame_secret: str | None = None, site_url: str = "http://127.0.0.1:8000"
+        cls,
+        *,
+        frame_secret: str | None = None,
+        site_url: str = "http://127.0.0.1:8000",
+        content_url: str | None = "http://localhost:8000",
     ) -> MarketplaceSettings:
         """Return settings for a throw-away marketplace: plain http on loopback, quick password hashing."""
         return cls(
             secret_key=cls.new_secret_key(),
             site_url=site_url,
+            content_url=content_url,
             frame_secret=frame_secret,
             allow_http_loopback=True,
             scrypt_n=2**4,

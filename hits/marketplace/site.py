@@ -58,7 +58,7 @@ def hit_groups(transaction: Transaction, worker_id: str, *, sort: str, query: st
             func.max(HitRow.created_at).label("newest"),
             func.min(HitRow.expires_at).label("next_end"),
         )
-        .where(lifecycle.is_open_to(worker.worker_id))
+        .where(lifecycle.is_open_to(worker.worker_id), lifecycle.can_be_shown(transaction.settings))
         .group_by(HitRow.hit_type_id)
         .subquery()
     )
@@ -285,6 +285,8 @@ def question_html(transaction: Transaction, hit_id: str, expires: str, signature
 def _address(transaction: Transaction, hit: HitRow, until: datetime) -> str | None:
     if hit.question_kind == "HTMLQuestion":
         settings = transaction.settings
+        if settings.content_origin is None:
+            return None
         return frames.content_url(settings.content_origin, settings.secret_key, hit_id=hit.hit_id, until=until)
     return hit.external_url or None
 

@@ -14,6 +14,7 @@ from hits.marketplace.errors import (
     BlockedByRequester,
     HitGroupEmpty,
     HitNotAvailable,
+    HitNotShown,
     HitUnknown,
     NotQualified,
 )
@@ -29,7 +30,7 @@ from hits.marketplace.xmltext import legal
 def accept(transaction: Transaction, worker_id: str, hit_id: str) -> AssignmentView:
     """Give a worker a place of a HIT, or the one they hold of it.
 
-    Raises WorkerUnknown, HitUnknown, HitNotAvailable, BlockedByRequester, NotQualified,
+    Raises WorkerUnknown, HitUnknown, HitNotAvailable, HitNotShown, BlockedByRequester, NotQualified,
     AlreadyWorkedOn.
     """
     worker = workers.find(transaction, worker_id)
@@ -50,7 +51,11 @@ def accept_next(transaction: Transaction, worker_id: str, hit_group_id: str) -> 
         raise HitGroupEmpty
     query = (
         select(HitRow)
-        .where(HitRow.hit_type_id == group.hit_type_id, lifecycle.is_open_to(worker.worker_id))
+        .where(
+            HitRow.hit_type_id == group.hit_type_id,
+            lifecycle.is_open_to(worker.worker_id),
+            lifecycle.can_be_shown(transaction.settings),
+        )
         .order_by(lifecycle.was_given_up_by(worker.worker_id), HitRow.seq)
         .limit(1)
     )
@@ -94,6 +99,8 @@ def _take(transaction: Transaction, worker: WorkerRow, hit: HitRow) -> Assignmen
         raise AlreadyWorkedOn
     if blocks.is_blocked(transaction, hit.requester_id, worker.worker_id):
         raise BlockedByRequester
+    if hit.question_kind == "HTMLQuestion" and transaction.settings.content_origin is None:
+        raise HitNotShown
     if hit.available <= 0:
         raise HitNotAvailable
     verdict = eligibility.judge(transaction, worker, hit_type.requirements)

@@ -26,6 +26,7 @@ from hits.marketplace.engine import Marketplace
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.views import Requester
 
+CONTENT_URL = "http://hits.localhost:8000"
 PASSWORD = "correct horse battery staple"
 QUESTION = (
     '<ExternalQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/'
@@ -133,13 +134,14 @@ def settings() -> Settings:
         database_url="sqlite://",
         secret_key=SecretStr("0123456789abcdef0123456789abcdef"),
         site_url="http://127.0.0.1:8000",
+        content_url=CONTENT_URL,
         allowed_hosts=("localhost",),
     )
 
 
 @pytest.fixture
 def engine(clock: TestClock) -> Iterator[Marketplace]:
-    opened = Marketplace("sqlite://", settings=MarketplaceSettings.for_tests(), clock=clock)
+    opened = Marketplace("sqlite://", settings=MarketplaceSettings.for_tests(content_url=CONTENT_URL), clock=clock)
     yield opened
     opened.close()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +17,7 @@ from app.marketplace.factory import create_app
 from app.marketplace.settings import Settings
 from hits.marketplace.clock import SystemClock
 from hits.marketplace.engine import Marketplace
+from hits.marketplace.questions import write_html_question
 from hits.marketplace.settings import MarketplaceSettings
 from tests.app.marketplace.conftest import PASSWORD, hit_params, question, serving
 from tests.app.marketplace.test_forms import FORM
@@ -29,8 +32,9 @@ TOO_WIDE = """() => {
   return [...document.querySelectorAll("body *")].filter((element) => element.getBoundingClientRect().right > width)
     .map((element) => element.outerHTML.slice(0, 200));
 }"""
-#: What the browser notes of refusals: the late half of a double click, a form that comes back with what is wrong.
-EXPECTED = ("409 (CONFLICT)", "422 (UNPROCESSABLE")
+#: What the browser notes of refusals: the late half of a double click, a form that comes back with what is wrong, a
+#: page that tries to lead the whole window away.
+EXPECTED = ("409 (CONFLICT)", "422 (UNPROCESSABLE", "Unsafe attempt to initiate navigation")
 HIT_PAGE = """<!doctype html><html lang="en"><title>Task</title><h1>Write a sentence</h1>
 <form method="post" action="{{ target }}/mturk/externalSubmit">
 <input type="hidden" name="assignmentId" value="{{ assignment_id }}">
@@ -78,7 +82,9 @@ def site(tmp_path: Path) -> Iterator[Site]:
     with serving(page) as page_server, serving(late) as server:
         url = f"http://127.0.0.1:{server.server_port}"
         database_url = f"sqlite:///{tmp_path / 'marketplace.db'}"
-        engine = Marketplace(database_url, settings=MarketplaceSettings.for_tests(site_url=url), clock=SystemClock())
+        content_url = f"http://localhost:{server.server_port}"
+        marketplace_settings = MarketplaceSettings.for_tests(site_url=url, content_url=content_url)
+        engine = Marketplace(database_url, settings=marketplace_settings, clock=SystemClock())
         engine.create_schema()
         late.app = create_app(
             Settings(database_url=database_url, secret_key=SecretStr("0123456789abcdef" * 2), site_url=url),
@@ -237,6 +243,42 @@ def test_a_form_is_filled_in_by_keyboard_and_shows_what_is_wrong(site: Site, pag
     page.get_by_role("heading", name="Your work is submitted").wait_for()
     (assignment,) = site.engine.call(site.requester_id, "ListAssignmentsForHIT", {"HITId": hit["HITId"]})["Assignments"]
     assert "<SelectionIdentifier>rome</SelectionIdentifier>" in assignment["Answer"]
+
+
+OF_MTURK = """<!doctype html><html lang="en"><title>Task</title>
+<script src="https://s3.amazonaws.com/mturk-public/externalHIT_v1.js"></script><h1>Name a colour</h1>
+<form name="mturk_form" method="post" id="mturk_form" action="https://www.mturk.com/mturk/externalSubmit">
+<input type="hidden" value="" name="assignmentId" id="assignmentId"><label>Colour <input name="colour"></label>
+<input type="hidden" name="seen" id="seen"><input type="submit" id="submitButton" value="Submit"></form>
+<script>turkSetAssignmentID();
+const tried = {};
+for (const [name, attempt] of Object.entries({
+  cookie: () => document.cookie, parent: () => parent.document.title, storage: () => localStorage.length,
+  top: () => { top.location.href = "about:blank"; },
+})) { try { attempt(); tried[name] = "done"; } catch (error) { tried[name] = error.name; } }
+document.getElementById("seen").value = JSON.stringify({origin: self.origin, ...tried});
+</script>"""
+
+
+def test_a_page_of_html_written_for_mturk_works_shut_in_and_cannot_touch_the_site(site: Site, page: Any) -> None:
+    hit = site.create_hit(MaxAssignments=1, Question=write_html_question(OF_MTURK, 0))
+    join(site, page)
+    page.get_by_role("link", name="Preview:").click()
+    assert page.frame_locator("iframe").locator("#submitButton").is_disabled()
+    check(page, "html-preview")
+    page.get_by_role("button", name="Accept this HIT").click()
+    frame = page.frame_locator("#hit-frame")
+    frame.get_by_label("Colour").fill("grün")
+    check(page, "html-work")
+
+    frame.locator("#submitButton").click()
+
+    page.get_by_role("heading", name="Your work is submitted").wait_for()
+    assert page.url.endswith("/submitted")
+    (assignment,) = site.engine.call(site.requester_id, "ListAssignmentsForHIT", {"HITId": hit["HITId"]})["Assignments"]
+    assert "<FreeText>gr&#252;n</FreeText>" in assignment["Answer"]
+    seen = json.loads(html.unescape(assignment["Answer"].split("seen</QuestionIdentifier><FreeText>")[1].split("<")[0]))
+    assert seen == dict.fromkeys(("cookie", "parent", "storage", "top"), "SecurityError") | {"origin": "null"}
 
 
 def test_without_script_the_walk_works_too(site: Site, browser: Any) -> None:

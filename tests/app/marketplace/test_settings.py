@@ -12,7 +12,15 @@ SECRET = "0123456789abcdef0123456789abcdef"
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DATABASE_URL", "SECRET_KEY", "FRAME_SECRET", "SITE_URL", "ALLOWED_HOSTS", "ALLOW_HTTP_LOOPBACK"):
+    for name in (
+        "DATABASE_URL",
+        "SECRET_KEY",
+        "FRAME_SECRET",
+        "SITE_URL",
+        "CONTENT_URL",
+        "ALLOWED_HOSTS",
+        "ALLOW_HTTP_LOOPBACK",
+    ):
         monkeypatch.delenv(f"MARKETPLACE_{name}", raising=False)
 
 
@@ -43,6 +51,7 @@ def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_from_environment()
 
     assert settings.site_url == "https://work.example.org"
+    assert settings.content_origin is None
     assert settings.hosts == ("work.internal", "10.0.0.5", "work.example.org")
     assert not settings.http_loopback_allowed
 
@@ -58,6 +67,38 @@ def test_plain_http_frames_are_for_a_site_on_loopback() -> None:
             secret_key=SecretStr(SECRET),
             site_url="https://work.example.org",
             allow_http_loopback=True,
+        )
+
+
+@pytest.mark.parametrize(
+    ("site_url", "content_url", "origin"),
+    [
+        ("http://127.0.0.1:8000", None, "http://localhost:8000"),
+        ("http://localhost:8000", None, "http://127.0.0.1:8000"),
+        ("http://[::1]", None, "http://localhost"),
+        ("https://work.example.org", None, None),
+        ("https://work.example.org", "", None),
+        ("https://work.example.org", "https://Hits.example.net/", "https://hits.example.net"),
+    ],
+)
+def test_requesters_html_has_an_origin_of_its_own(site_url: str, content_url: str | None, origin: str | None) -> None:
+    settings = Settings(
+        database_url="sqlite://", secret_key=SecretStr(SECRET), site_url=site_url, content_url=content_url
+    )
+
+    assert settings.content_origin == origin
+    assert settings.engine_settings().content_origin == origin
+    assert origin is None or origin.partition("//")[2].split(":")[0] in settings.hosts
+
+
+@pytest.mark.parametrize("content_url", ["https://work.example.org", "https://work.example.org:8443"])
+def test_the_second_origin_is_no_host_of_the_site(content_url: str) -> None:
+    with pytest.raises(ValidationError, match="a host name of its own"):
+        Settings(
+            database_url="sqlite://",
+            secret_key=SecretStr(SECRET),
+            site_url="https://work.example.org",
+            content_url=content_url,
         )
 
 

@@ -198,7 +198,7 @@ def test_html_is_served_at_its_signed_address_until_the_deadline(market: Market)
     for url in (preview.frame_url, held.frame_url):
         parts = urlsplit(url or "")
         query = dict(parse_qsl(parts.query))
-        assert (parts.netloc, parts.path) == ("127.0.0.1:8000", f"/hit-content/{hit_id}")
+        assert (parts.netloc, parts.path) == ("localhost:8000", f"/hit-content/{hit_id}")
         signed = query["contentExpires"], query["contentSignature"]
         assert market.engine.question_html(hit_id, *signed) == page
     assert (query["assignmentId"], query["workerId"]) == (held.assignment_id, worker_id)

@@ -1,0 +1,81 @@
+"""The second origin: a host name at which HTMLQuestions are served to their frames, and nothing else is."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+from flask import Blueprint, Flask, abort, g, redirect, request
+from flask.typing import ResponseReturnValue
+from flask.wrappers import Response
+
+from app.marketplace.extensions import marketplace, settings
+from hits.marketplace.errors import HitUnknown
+
+content = Blueprint("content", __name__)
+SUBMIT_PATH: Final = "/mturk/externalSubmit"
+_SCRIPT: Final = re.compile(
+    r"(?:https?:)?//(?:s3\.amazonaws\.com/mturk-public|mturk-public\.s3\.amazonaws\.com)/externalHIT_v1\.js"
+)
+_SUBMIT: Final = re.compile(r"(?:https?:)?//(?:www|workersandbox)\.mturk\.com/mturk/externalSubmit")
+
+
+def at_home(page: str, site_url: str) -> str:
+    """Return a page with Amazon's own addresses, which answer no more, replaced by this site's."""
+    page = _SCRIPT.sub(f"{site_url}/static/js/externalHIT_v1.js", page)
+    return _SUBMIT.sub(site_url + SUBMIT_PATH, page)
+
+
+def content_policy(site_url: str, content_origin: str) -> str:
+    """Return the policy of a requester's page: any script, no origin, forms to this marketplace only."""
+    return "; ".join(
+        (
+            "sandbox allow-scripts allow-forms",
+            "object-src 'none'",
+            "base-uri 'none'",
+            f"form-action {site_url} {content_origin}",
+            f"frame-ancestors {site_url}",
+        )
+    )
+
+
+def is_content_host() -> bool:
+    """Return whether this request came under the second origin's host name."""
+    origin = settings().content_origin
+    if origin is None:
+        return False
+    host: str = request.environ.get("HTTP_HOST", "")
+    return urlsplit(f"//{host}").hostname == urlsplit(origin).hostname
+
+
+@content.get("/hit-content/<entity:hit_id>")
+def hit_content(hit_id: str) -> ResponseReturnValue:
+    """Give a requester's HTML to whoever has its signed address; on the site's own host there is no such page."""
+    if not is_content_host():
+        abort(404)
+    expires, signature = request.args.get("contentExpires", ""), request.args.get("contentSignature", "")
+    try:
+        page = marketplace().question_html(hit_id, expires, signature)
+    except HitUnknown:
+        return Response("This page is not open (any more). Load the HIT again.\n", 404, mimetype="text/plain")
+    return Response(at_home(page, settings().site_url), mimetype="text/html")
+
+
+def init_content(app: Flask) -> None:
+    """Serve the second origin: its pages are shut in, and everything else at its host name leads to the site."""
+    app.register_blueprint(content)
+
+    @app.before_request
+    def only_content() -> ResponseReturnValue | None:
+        if not is_content_host() or request.path == "/healthz":
+            return None
+        g.content_page = True
+        if request.endpoint == "content.hit_content":
+            return None
+        if request.method in {"GET", "HEAD"}:
+            return redirect(settings().site_url + request.full_path.rstrip("?"), 303)
+        if request.path == SUBMIT_PATH:
+            # A form with a relative address. The body goes along.
+            return redirect(settings().site_url + SUBMIT_PATH, 307)
+        return Response("There is nothing to post to at this host name.\n", 404, mimetype="text/plain")
