@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flask import Flask, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import CSRFError
@@ -9,6 +11,7 @@ from werkzeug.exceptions import HTTPException
 
 from app.marketplace import sessions
 from hits.marketplace import errors as refusals
+from hits.marketplace.views import MissingQualification
 
 STATUS: dict[type[refusals.SiteError], int] = {
     refusals.NotQualified: 403,
@@ -24,6 +27,14 @@ STATUS: dict[type[refusals.SiteError], int] = {
     refusals.AlreadySubmitted: 409,
     refusals.AssignmentNotHeld: 409,
     refusals.AnswerTooLarge: 413,
+    refusals.QualificationUnknown: 404,
+    refusals.QualificationRequestUnknown: 404,
+    refusals.QualificationNotRequestable: 409,
+    refusals.AlreadyQualified: 409,
+    refusals.AlreadyRequested: 409,
+    refusals.RetryTooSoon: 409,
+    refusals.NoRetry: 409,
+    refusals.TestOver: 410,
 }
 TITLES: dict[int, str] = {
     403: "You do not qualify",
@@ -50,11 +61,12 @@ def status_of(refusal: refusals.SiteError) -> int:
     return next((STATUS[kind] for kind in type(refusal).__mro__ if kind in STATUS), 400)
 
 
-def page(status: int, text: str, title: str = "") -> ResponseReturnValue:
-    """Return the page of one refusal."""
+def page(status: int, text: str, title: str = "", missing: Sequence[MissingQualification] = ()) -> ResponseReturnValue:
+    """Return the page of one refusal; it links the qualifications that are missing."""
     title = title or TITLES.get(status, "This did not work")
     console = request.path.startswith("/requester")
-    return render_template("marketplace/refusal.html", title=title, text=text, console=console), status
+    content = render_template("marketplace/refusal.html", title=title, text=text, console=console, missing=missing)
+    return content, status
 
 
 def init_errors(app: Flask) -> None:
@@ -62,7 +74,8 @@ def init_errors(app: Flask) -> None:
 
     @app.errorhandler(refusals.SiteError)
     def refused(refusal: refusals.SiteError) -> ResponseReturnValue:
-        return page(status_of(refusal), refusal.message)
+        missing = refusal.missing if isinstance(refusal, refusals.NotQualified) else ()
+        return page(status_of(refusal), refusal.message, missing=missing)
 
     @app.errorhandler(refusals.WorkerUnknown)
     def gone(refusal: refusals.WorkerUnknown) -> ResponseReturnValue:

@@ -16,6 +16,8 @@ from app.marketplace.api import init_api
 from app.marketplace.content import init_content
 from app.marketplace.errors import init_errors
 from app.marketplace.headers import init_headers
+from app.marketplace.messages import messages
+from app.marketplace.qualifications import qualifications
 from app.marketplace.requester import requester
 from app.marketplace.sessions import SessionsByAudience
 from app.marketplace.settings import Settings, settings_from_environment
@@ -74,6 +76,8 @@ def create_app(
     init_headers(app)
     init_errors(app)
     app.register_blueprint(worker)
+    app.register_blueprint(qualifications)
+    app.register_blueprint(messages)
     app.register_blueprint(submit)
     app.register_blueprint(requester)
     init_health(app)

@@ -14,6 +14,7 @@ from hits.marketplace import system_qualifications as system
 from hits.marketplace.errors import unfit_parameter
 from hits.marketplace.tables import QualificationRow, QualificationTypeRow, WorkerRow
 from hits.marketplace.transactions import Transaction
+from hits.marketplace.views import MissingQualification
 
 Requirement = Mapping[str, Any]
 _PRESENCE: Final = ("Exists", "DoesNotExist")
@@ -32,12 +33,13 @@ _WORDS: Final = {
 
 @dataclass(frozen=True)
 class Eligibility:
-    """What a worker may do with a HIT, and in words what is missing for the rest."""
+    """What a worker may do with a HIT, in words what is missing for the rest, and what of that can be asked for."""
 
     may_discover: bool
     may_preview: bool
     may_accept: bool
     reasons: tuple[str, ...]
+    missing: tuple[MissingQualification, ...]
 
 
 def canonical(transaction: Transaction, requirements: Sequence[Requirement]) -> list[dict[str, Any]]:
@@ -59,6 +61,11 @@ def judge(transaction: Transaction, worker: WorkerRow | None, requirements: Sequ
         may_preview=not guards & {"PreviewAndAccept", "DiscoverPreviewAndAccept"},
         may_accept=not guards,
         reasons=tuple(_reason(transaction, item) for item in unmet),
+        missing=tuple(
+            MissingQualification(item["QualificationTypeId"], _name(transaction, item["QualificationTypeId"]))
+            for item in unmet
+            if item["QualificationTypeId"] not in system.SYSTEM_TYPES and item["Comparator"] != "DoesNotExist"
+        ),
     )
 
 
@@ -152,11 +159,7 @@ def _value(transaction: Transaction, worker: WorkerRow, type_id: str) -> int | N
 
 def _reason(transaction: Transaction, item: Requirement) -> str:
     type_id, comparator = item["QualificationTypeId"], item["Comparator"]
-    if type_id in system.SYSTEM_TYPES:
-        name = system.SYSTEM_TYPES[type_id].name
-    else:
-        query = select(QualificationTypeRow.name).where(QualificationTypeRow.qualification_type_id == type_id)
-        name = transaction.session.scalar(query) or type_id
+    name = _name(transaction, type_id)
     if comparator == "Exists":
         return f"you need the qualification “{name}”"
     if comparator == "DoesNotExist":
@@ -164,3 +167,10 @@ def _reason(transaction: Transaction, item: Requirement) -> str:
     places = ("-".join(filter(None, (p["Country"], p.get("Subdivision")))) for p in item.get("LocaleValues", []))
     values = ", ".join([*map(str, item.get("IntegerValues", [])), *places])
     return f"“{name}” must be {_WORDS[comparator]} {values}"
+
+
+def _name(transaction: Transaction, type_id: str) -> str:
+    if type_id in system.SYSTEM_TYPES:
+        return system.SYSTEM_TYPES[type_id].name
+    query = select(QualificationTypeRow.name).where(QualificationTypeRow.qualification_type_id == type_id)
+    return transaction.session.scalar(query) or type_id

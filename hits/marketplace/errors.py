@@ -5,7 +5,7 @@ SiteError                        a refusal that a person reads
   NotSignedIn                    wrong user name or password
   InvitationUnknown / InvitationUsed
   UserNameTaken / UserNameUnfit / PasswordUnfit
-  WorkerUnknown / HitUnknown / HitNotAvailable / HitGroupEmpty / NotQualified / AlreadyWorkedOn
+  WorkerUnknown / HitUnknown / HitNotAvailable / HitNotShown / HitGroupEmpty / NotQualified / AlreadyWorkedOn
   AssignmentUnknown / AssignmentNotHeld / AssignmentReturned / TooLate / AlreadySubmitted
   PreviewCannotBeSubmitted / NothingSubmitted / AnswerTooLarge
   BlockedByRequester             the requester takes no work from this worker
@@ -19,7 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from hits.marketplace.views import MissingQualification
 
 
 @dataclass(frozen=True)
@@ -265,12 +268,13 @@ class HitGroupEmpty(SiteError):
 
 
 class NotQualified(SiteError):
-    """The worker lacks a qualification."""
+    """The worker lacks a qualification; `missing` are those that can be asked for."""
 
-    def __init__(self, reasons: Sequence[str]) -> None:
+    def __init__(self, reasons: Sequence[str], missing: Sequence[MissingQualification] = ()) -> None:
         """List what is missing."""
         super().__init__("You do not qualify for this HIT: " + "; ".join(reasons) + ".")
         self.reasons = tuple(reasons)
+        self.missing = tuple(missing)
 
 
 class AlreadyWorkedOn(SiteError):

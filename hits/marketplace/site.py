@@ -91,6 +91,7 @@ def hit_groups(transaction: Transaction, worker_id: str, *, sort: str, query: st
                     qualified=verdict.may_accept,
                     can_preview=verdict.may_preview,
                     reasons=verdict.reasons,
+                    missing=verdict.missing,
                 )
             )
     return _sorted(listings, sort)
@@ -115,7 +116,7 @@ def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> Hit
         raise HitNotAvailable
     verdict = eligibility.judge(transaction, worker, hit_type.requirements)
     if not verdict.may_preview and mine is None:
-        raise NotQualified(verdict.reasons)
+        raise NotQualified(verdict.reasons, verdict.missing)
     address = _address(transaction, hit, transaction.now + _PREVIEW_LIFE)
     return HitView(
         hit_id=hit.hit_id,
@@ -133,6 +134,7 @@ def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> Hit
         expires_at=hit.expires_at,
         qualified=verdict.may_accept,
         reasons=verdict.reasons,
+        missing=verdict.missing,
         held_assignment_id=mine.assignment_id if mine is not None else None,
         question_kind=hit.question_kind,
         frame_url=frames.preview_url(address, hit_id=hit.hit_id) if address is not None else None,

@@ -151,6 +151,14 @@ class QualificationView:
 
 
 @dataclass(frozen=True)
+class MissingQualification:
+    """A requester's qualification that a worker would need for a HIT."""
+
+    qualification_type_id: str
+    name: str
+
+
+@dataclass(frozen=True)
 class GroupListing:
     """One HIT group as a worker's list shows it; `available` counts the HITs this worker could accept."""
 
@@ -170,6 +178,7 @@ class GroupListing:
     qualified: bool
     can_preview: bool
     reasons: tuple[str, ...]
+    missing: tuple[MissingQualification, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -199,6 +208,7 @@ class HitView:
     frame_url: str | None
     frame_height: int
     form: QuestionForm | None
+    missing: tuple[MissingQualification, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def _take(transaction: Transaction, worker: WorkerRow, hit: HitRow) -> Assignmen
         raise HitNotAvailable
     verdict = eligibility.judge(transaction, worker, hit_type.requirements)
     if not verdict.may_accept:
-        raise NotQualified(verdict.reasons)
+        raise NotQualified(verdict.reasons, verdict.missing)
     assignment = AssignmentRow(
         assignment_id=new_entity_id(),
         hit_id=hit.hit_id,

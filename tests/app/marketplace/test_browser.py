@@ -21,6 +21,7 @@ from hits.marketplace.questions import write_html_question
 from hits.marketplace.settings import MarketplaceSettings
 from tests.app.marketplace.conftest import PASSWORD, hit_params, question, serving
 from tests.app.marketplace.test_forms import FORM
+from tests.app.marketplace.test_qualifications import WITH_TEST
 
 pytestmark = pytest.mark.browser
 
@@ -279,6 +280,37 @@ def test_a_page_of_html_written_for_mturk_works_shut_in_and_cannot_touch_the_sit
     assert "<FreeText>gr&#252;n</FreeText>" in assignment["Answer"]
     seen = json.loads(html.unescape(assignment["Answer"].split("seen</QuestionIdentifier><FreeText>")[1].split("<")[0]))
     assert seen == dict.fromkeys(("cookie", "parent", "storage", "top"), "SecurityError") | {"origin": "null"}
+
+
+def test_a_worker_takes_a_test_and_then_qualifies(site: Site, page: Any) -> None:
+    kind = {"Name": "Fluent in Norwegian", "Description": "You read it.", "QualificationTypeStatus": "Active"}
+    made = site.engine.call(site.requester_id, "CreateQualificationType", {**kind, **WITH_TEST})["QualificationType"]
+    needed = {"QualificationTypeId": made["QualificationTypeId"], "Comparator": "GreaterThan", "IntegerValues": [50]}
+    site.create_hit(QualificationRequirements=[needed])
+    join(site, page)
+    page.get_by_role("link", name="Qualifications", exact=True).click()
+    page.get_by_role("heading", name="Qualifications", exact=True).wait_for()
+    check(page, "qualifications")
+    page.get_by_role("link", name="HITs", exact=True).click()
+    check(page, "hits-not-qualified")
+    page.get_by_role("link", name="See how to get the qualification").click()
+    page.get_by_role("heading", name="Fluent in Norwegian").wait_for()
+    check(page, "qualification")
+    page.get_by_role("button", name="Begin the test").click()
+    page.get_by_role("radio", name="BLUE").check()
+    check(page, "test")
+    for name in ("2", "3"):
+        page.get_by_role("checkbox", name=name).check()
+
+    page.get_by_role("button", name="Hand in the test").click()
+
+    page.get_by_text("You now have the qualification").wait_for()
+    check(page, "qualification-passed")
+    page.get_by_role("link", name="HITs", exact=True).click()
+    page.get_by_text("You qualify").wait_for()
+    page.get_by_role("link", name="Messages").click()
+    page.get_by_role("heading", name="Messages").wait_for()
+    check(page, "messages")
 
 
 def test_without_script_the_walk_works_too(site: Site, browser: Any) -> None:

@@ -36,6 +36,7 @@ def test_refusals_on_the_site_speak_to_people() -> None:
         errors.HitNotAvailable(),
         errors.TooLate(),
         errors.NotQualified(["you need “x”"]),
+        errors.HitNotShown(),
         errors.AssignmentNotHeld("Returned"),
         errors.AnswerTooLarge(5, 4),
     ]
