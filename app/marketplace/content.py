@@ -18,12 +18,14 @@ SUBMIT_PATH: Final = "/mturk/externalSubmit"
 _SCRIPT: Final = re.compile(
     r"(?:https?:)?//(?:s3\.amazonaws\.com/mturk-public|mturk-public\.s3\.amazonaws\.com)/externalHIT_v1\.js"
 )
+_ELEMENTS: Final = re.compile(r"(?:https?:)?//assets\.crowd\.aws/crowd-html-elements\.js")
 _SUBMIT: Final = re.compile(r"(?:https?:)?//(?:www|workersandbox)\.mturk\.com/mturk/externalSubmit")
 
 
 def at_home(page: str, site_url: str) -> str:
     """Return a page with Amazon's own addresses, which answer no more, replaced by this site's."""
     page = _SCRIPT.sub(f"{site_url}/static/js/externalHIT_v1.js", page)
+    page = _ELEMENTS.sub(f"{site_url}/static/js/crowd_elements_missing.js", page)
     return _SUBMIT.sub(site_url + SUBMIT_PATH, page)
 
 

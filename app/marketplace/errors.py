@@ -75,7 +75,8 @@ def init_errors(app: Flask) -> None:
     @app.errorhandler(refusals.SiteError)
     def refused(refusal: refusals.SiteError) -> ResponseReturnValue:
         missing = refusal.missing if isinstance(refusal, refusals.NotQualified) else ()
-        return page(status_of(refusal), refusal.message, missing=missing)
+        title = "This requester takes no work from you" if isinstance(refusal, refusals.BlockedByRequester) else ""
+        return page(status_of(refusal), refusal.message, title, missing)
 
     @app.errorhandler(refusals.WorkerUnknown)
     def gone(refusal: refusals.WorkerUnknown) -> ResponseReturnValue:

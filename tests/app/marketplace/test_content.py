@@ -122,6 +122,10 @@ def test_a_form_with_a_relative_address_arrives_at_the_site(worker: Visitor, htm
             "src=//s3.amazonaws.com/mturk-public/externalHIT_v1.js",
             "src=https://work.example.org/static/js/externalHIT_v1.js",
         ),
+        (
+            "src='https://assets.crowd.aws/crowd-html-elements.js'",
+            "src='https://work.example.org/static/js/crowd_elements_missing.js'",
+        ),
         ("'https://www.mturk.com/mturk/externalSubmit'", "'https://work.example.org/mturk/externalSubmit'"),
         ("'https://workersandbox.mturk.com/mturk/externalSubmit'", "'https://work.example.org/mturk/externalSubmit'"),
         (

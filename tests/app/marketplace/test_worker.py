@@ -457,3 +457,17 @@ def test_an_unknown_address_is_a_page_not_a_failure(worker: Visitor, path: str) 
 
     assert response.status_code == 404
     assert worker.page.find("h1") is not None
+
+
+def test_a_blocked_worker_reads_that_and_not_that_they_lack_a_qualification(
+    engine: Marketplace, account: Account, worker: Visitor, hit: dict[str, Any]
+) -> None:
+    with worker.client.session_transaction() as session:
+        blocked = {"WorkerId": session["worker_id"], "Reason": "Copied answers"}
+    engine.call(account.requester_id, "CreateWorkerBlock", blocked)
+
+    assert worker.get(f"/hits/{hit['HITId']}").status_code == 403
+
+    assert "This requester takes no work from you" in worker.text()
+    assert "You do not qualify" not in worker.text()
+    assert "Copied answers" not in worker.text()
