@@ -248,6 +248,21 @@ def test_pictures_come_from_the_forms_own_hosts_alone(engine: Marketplace, accou
     assert "img-src 'self' data:;" in elsewhere
 
 
+def test_a_sound_has_controls_a_name_and_a_link(engine: Marketplace, account: Account, worker: Visitor) -> None:
+    sound = picture("a.example").replace("image", "audio").replace("cat.png", "purr.ogg").replace("A cat", "Purring")
+    hit_id = create(engine, account, question_form(question("q", free_text(), content=sound)))
+
+    policy = worker.get(f"/hits/{hit_id}").headers["Content-Security-Policy"]
+
+    audio = worker.page.find("audio")
+    assert audio is not None
+    assert (audio["src"], audio["aria-label"]) == ("https://a.example/purr.ogg", "Purring")
+    assert audio.has_attr("controls")
+    assert not audio.has_attr("autoplay")
+    assert worker.page.find("a", href="https://a.example/purr.ogg", string="Purring") is not None
+    assert "media-src https://a.example;" in policy
+
+
 @pytest.mark.parametrize(
     ("xml", "control"),
     [
