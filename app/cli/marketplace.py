@@ -188,9 +188,10 @@ def top_up(requester: str, amount: Decimal, note: str) -> None:
 @marketplace.command()
 @click.option("--forward", type=duration, metavar="STEP", help="Move it ahead, by 90s, 45m, 6h or 3d.")
 def clock(forward: timedelta | None) -> None:
-    """Show a test server's clock, or move it ahead: what becomes due by then happens, in its order.
+    """Show a test server's clock, or move it ahead.
 
-    Every process on the same database sees the new time at once. It never goes back.
+    What becomes due by then happens, in its order. Every process on the same database sees the new time at once.
+    It never goes back.
     """
     settings = _settings()
     if not settings.movable_clock:

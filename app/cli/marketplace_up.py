@@ -25,7 +25,10 @@ INVITATIONS = ("first worker", "second worker")
 @click.command("up")
 @click.option("--port", type=click.IntRange(1, 65535), envvar="MARKETPLACE_PORT", help="Port. [default: 8000]")
 def up(port: int | None) -> None:
-    """Run a marketplace alone on this machine, made first if it is new: money, a key, invitations. Ctrl-C stops it."""
+    """Run a marketplace alone on this machine.
+
+    A new one is made first, with money, a key and invitations. Ctrl-C stops it.
+    """
     folder = instance_folder()
     make_settings(folder, port or 8000)
     try:
