@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -109,7 +110,7 @@ def stop_leftovers(folder: Path) -> list[str]:
     for name, pid in left.items():
         if not _is_ours(pid, folder):
             continue
-        _end_group(pid, lambda pid=pid: _is_ours(pid, folder))  # type: ignore[misc]
+        _end_group(pid, partial(_is_ours, pid, folder))
         ended.append(name)
     record.unlink(missing_ok=True)
     return ended
@@ -125,6 +126,10 @@ def _is_ours(pid: int, folder: Path) -> bool:
             return False
     shown = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return any(word in shown.stdout for word in ("app.factory", "app.marketplace.factory", "app.cli jobs run"))
+
+
+def _is_running(process: subprocess.Popen[bytes]) -> bool:
+    return process.poll() is None
 
 
 def _end_group(pid: int, alive: Callable[[], bool]) -> None:
@@ -228,7 +233,7 @@ class Supervisor:
     def stop(self) -> None:
         """Stop every program, last started first; whoever does not go in time is killed."""
         for _name, process in reversed(self._running.items()):
-            _end_group(process.pid, lambda process=process: process.poll() is None)  # type: ignore[misc]
+            _end_group(process.pid, partial(_is_running, process))
             process.wait()
         self._running.clear()
         (self._folder / "run.json").unlink(missing_ok=True)

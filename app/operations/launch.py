@@ -398,7 +398,7 @@ def _choose(
     for _ in range(terms.hits):
         times, place, index = queue[0]
         digest = digests[index]
-        label = min(labels, key=lambda code, digest=digest: (used[digest, code], given[code]))  # type: ignore[misc]
+        *_, label = min((used[digest, code], given[code], rank, code) for rank, code in enumerate(labels))
         heapq.heapreplace(queue, (times + 1, place, index))
         used[digest, label] += 1
         given[label] += 1
