@@ -1,0 +1,36 @@
+"""The marketplace's own tables; importing this package registers every one of them."""
+
+from hits.marketplace.tables._base import LIVE_STATES, Base, SequenceNumber, UtcDateTime
+from hits.marketplace.tables.accounts import AccessKeyRow, AccountEntryRow, RequesterRow
+from hits.marketplace.tables.events import ClockRow, EventRow, NotificationRow
+from hits.marketplace.tables.hits import HitLayoutRow, HitRow, HitTypeRow, RequestTokenRow
+from hits.marketplace.tables.people import InvitationRow, MessageRow, WorkerBlockRow, WorkerRow
+from hits.marketplace.tables.qualifications import QualificationRequestRow, QualificationRow, QualificationTypeRow
+from hits.marketplace.tables.work import AssignmentRow, BonusRow, ReviewEntryRow
+
+__all__ = [
+    "LIVE_STATES",
+    "AccessKeyRow",
+    "AccountEntryRow",
+    "AssignmentRow",
+    "Base",
+    "BonusRow",
+    "ClockRow",
+    "EventRow",
+    "HitLayoutRow",
+    "HitRow",
+    "HitTypeRow",
+    "InvitationRow",
+    "MessageRow",
+    "NotificationRow",
+    "QualificationRequestRow",
+    "QualificationRow",
+    "QualificationTypeRow",
+    "RequestTokenRow",
+    "RequesterRow",
+    "ReviewEntryRow",
+    "SequenceNumber",
+    "UtcDateTime",
+    "WorkerBlockRow",
+    "WorkerRow",
+]

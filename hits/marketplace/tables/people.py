@@ -1,0 +1,75 @@
+"""Workers, invitations, blocks and messages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ForeignKey,
+    Index,
+    String,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from hits.marketplace.tables._base import Base, SequenceNumber
+
+
+class WorkerRow(Base):
+    """A worker account with what the system qualifications need to know."""
+
+    __tablename__ = "mp_worker"
+
+    worker_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    user_name: Mapped[str] = mapped_column(String(64))
+    user_name_key: Mapped[str] = mapped_column(String(64), unique=True)
+    password_hash: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime]
+    country: Mapped[str | None] = mapped_column(String(2))
+    subdivision: Mapped[str | None] = mapped_column(String(2))
+    is_adult: Mapped[bool] = mapped_column(default=False)
+    is_master: Mapped[bool] = mapped_column(default=False)
+
+
+class InvitationRow(Base):
+    """A code that lets one person register."""
+
+    __tablename__ = "mp_invitation"
+
+    seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
+    code: Mapped[str] = mapped_column(String(64), unique=True)
+    note: Mapped[str] = mapped_column(Text)
+    grants: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+    used_at: Mapped[datetime | None]
+    worker_id: Mapped[str | None] = mapped_column(ForeignKey("mp_worker.worker_id"))
+
+
+class WorkerBlockRow(Base):
+    """A worker whom one requester takes no work from."""
+
+    __tablename__ = "mp_worker_block"
+    __table_args__ = (UniqueConstraint("requester_id", "worker_id"),)
+
+    seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
+    requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"))
+    worker_id: Mapped[str] = mapped_column(ForeignKey("mp_worker.worker_id"), index=True)
+    reason: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+
+
+class MessageRow(Base):
+    """A message to a worker, shown on the worker site."""
+
+    __tablename__ = "mp_message"
+    __table_args__ = (Index(None, "worker_id", "seq"),)
+
+    seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
+    worker_id: Mapped[str] = mapped_column(ForeignKey("mp_worker.worker_id"))
+    requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"))
+    sent_at: Mapped[datetime]
+    subject: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(Text)
+    read_at: Mapped[datetime | None]
