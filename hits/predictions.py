@@ -14,8 +14,39 @@ class ModelUnavailable(HitsError):
 
 
 @dataclass(frozen=True)
+class AnswerSpan:
+    """A stretch of a passage, ``passage[start:end] == text``; offsets count Unicode characters, not UTF-16 units."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class MemberAnswer:
+    """What one model of an ensemble said; fields as in Prediction."""
+
+    model_id: str
+    revision: str
+    label: str
+    probabilities: Mapping[str, float]
+    span: AnswerSpan | None = None
+    confidence: float | None = None
+    truncated: bool = False
+
+
+@dataclass(frozen=True)
 class Prediction:
-    """A model's answer to one input. ``probabilities`` is by label name, in the task's order, and sums to 1."""
+    """A model's answer to one input.
+
+    Of a classifier: ``label`` is its likeliest label and ``probabilities`` is by label name, in the task's order, and
+    sums to 1. Of a reader of passages: ``span`` is its answer, ``confidence`` the probability that it gives this span
+    among all, ``label`` is empty and ``probabilities`` too. ``characters_read`` tells, by model field, how many
+    characters the model saw when ``truncated``.
+
+    Of an ensemble: what is shown to the worker stands here, every member that was asked in ``members``, and ``policy``
+    names the rule; with ``wrong_members_needed`` the model counts as fooled when at least so many members are wrong.
+    """
 
     model_id: str
     revision: str
@@ -23,21 +54,34 @@ class Prediction:
     probabilities: Mapping[str, float]
     latency_ms: float
     truncated: bool = False
+    span: AnswerSpan | None = None
+    confidence: float | None = None
+    characters_read: Mapping[str, int] | None = None
+    members: tuple[MemberAnswer, ...] = ()
+    policy: str | None = None
+    wrong_members_needed: int | None = None
 
 
 @dataclass(frozen=True)
 class WordAttribution:
-    """How much one word, ``text[start:end]`` of the submitted text, spoke for (+) or against (-) the target label."""
+    """How much one word, ``text[start:end]`` of one model field, spoke for (+) or against (-) the target.
+
+    ``field`` names the model field; empty in what was stored before fields were told apart, and then the last one.
+    """
 
     start: int
     end: int
     text: str
     score: float
+    field: str = ""
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """Word attributions of one prediction; ``convergence_delta`` is in logits."""
+    """Word attributions of one prediction; ``convergence_delta`` is in logits, None for methods that have none.
+
+    ``target`` is a label, or ``start-end`` (characters of the passage) for a span.
+    """
 
     model_id: str
     revision: str
@@ -45,18 +89,33 @@ class Attribution:
     steps: int
     target: str
     words: tuple[WordAttribution, ...]
-    convergence_delta: float
+    convergence_delta: float | None
     converged: bool
     seconds: float
 
 
 class Predictor(Protocol):
-    """Answers an input of a task. Raises ModelUnavailable when no usable answer can be given in time."""
+    """Answers an input of a task (model field -> text). Raises ModelUnavailable when no usable answer comes in time.
 
-    def predict(self, task_code: str, answer: Mapping[str, str]) -> Prediction: ...
+    ``key`` identifies the attempt: a policy that draws a member draws the same one for the same key.
+    """
+
+    def predict(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Prediction: ...
 
 
 class Explainer(Protocol):
-    """Explains a prediction. Raises ModelUnavailable when no explanation can be given in time."""
+    """Explains a prediction. Raises ModelUnavailable when no explanation can be given in time.
 
-    def explain(self, task_code: str, answer: Mapping[str, str], target: str) -> Attribution: ...
+    ``target`` as in Attribution. ``model`` is (model id, revision) of the member of an ensemble that is to be
+    explained; None means the only one. ``method`` None means the engine's default.
+    """
+
+    def explain(
+        self,
+        task_code: str,
+        fields: Mapping[str, str],
+        target: str,
+        *,
+        model: tuple[str, str] | None = None,
+        method: str | None = None,
+    ) -> Attribution: ...
