@@ -2,8 +2,10 @@
 
 from hits.marketplace.tables._base import LIVE_STATES, Base, SequenceNumber, UtcDateTime
 from hits.marketplace.tables.accounts import AccessKeyRow, AccountEntryRow, RequesterRow
+from hits.marketplace.tables.contact import HitReportRow, RequesterMessageRow
 from hits.marketplace.tables.events import ClockRow, EventRow, NotificationRow
 from hits.marketplace.tables.hits import HitLayoutRow, HitRow, HitTypeRow, RequestTokenRow
+from hits.marketplace.tables.operators import AuditRow, DisputeRow, NoticeRow, OperatorRow, PayoutItemRow, PayoutRunRow
 from hits.marketplace.tables.people import InvitationRow, MessageRow, WorkerBlockRow, WorkerRow
 from hits.marketplace.tables.qualifications import QualificationRequestRow, QualificationRow, QualificationTypeRow
 from hits.marketplace.tables.work import AssignmentRow, BonusRow, ReviewEntryRow
@@ -13,20 +15,28 @@ __all__ = [
     "AccessKeyRow",
     "AccountEntryRow",
     "AssignmentRow",
+    "AuditRow",
     "Base",
     "BonusRow",
     "ClockRow",
+    "DisputeRow",
     "EventRow",
     "HitLayoutRow",
+    "HitReportRow",
     "HitRow",
     "HitTypeRow",
     "InvitationRow",
     "MessageRow",
+    "NoticeRow",
     "NotificationRow",
+    "OperatorRow",
+    "PayoutItemRow",
+    "PayoutRunRow",
     "QualificationRequestRow",
     "QualificationRow",
     "QualificationTypeRow",
     "RequestTokenRow",
+    "RequesterMessageRow",
     "RequesterRow",
     "ReviewEntryRow",
     "SequenceNumber",

@@ -20,8 +20,11 @@ from sqlalchemy.orm import DeclarativeBase
 SequenceNumber = BigInteger().with_variant(Integer, "sqlite")
 LIVE_STATES: Final = ("Accepted", "Submitted", "Approved", "Rejected")
 LIVE = text("state IN ('Accepted', 'Submitted', 'Approved', 'Rejected')")
+SUBMITTED = text("state = 'Submitted'")
 NOT_DELETED = text("deleted_at IS NULL")
 WAITING = text("state = 'Pending'")
+UNREAD = text("read_at IS NULL")
+OPEN_REPORT = text("closed_at IS NULL")
 
 
 class UtcDateTime(TypeDecorator[datetime]):

@@ -34,6 +34,7 @@ class RequesterRow(Base):
     deposited_cents: Mapped[int] = mapped_column(BigInteger, default=0)
     held_cents: Mapped[int] = mapped_column(BigInteger, default=0)
     spent_cents: Mapped[int] = mapped_column(BigInteger, default=0)
+    disabled_at: Mapped[datetime | None]
 
     @property
     def available_cents(self) -> int:

@@ -84,6 +84,7 @@ class HitRow(Base):
     frame_height: Mapped[int]
     annotation: Mapped[str | None] = mapped_column(Text)
     layout_id: Mapped[str | None] = mapped_column(String(64))
+    taken_down_at: Mapped[datetime | None]
     assignment_policy: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     hit_policy: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 

@@ -8,13 +8,14 @@ from typing import Any
 from sqlalchemy import (
     ForeignKey,
     Index,
+    LargeBinary,
     String,
     Text,
     UniqueConstraint,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from hits.marketplace.tables._base import Base, SequenceNumber
+from hits.marketplace.tables._base import UNREAD, Base, SequenceNumber
 
 
 class WorkerRow(Base):
@@ -31,6 +32,8 @@ class WorkerRow(Base):
     subdivision: Mapped[str | None] = mapped_column(String(2))
     is_adult: Mapped[bool] = mapped_column(default=False)
     is_master: Mapped[bool] = mapped_column(default=False)
+    disabled_at: Mapped[datetime | None]
+    payout_details: Mapped[bytes | None] = mapped_column(LargeBinary)
 
 
 class InvitationRow(Base):
@@ -61,14 +64,19 @@ class WorkerBlockRow(Base):
 
 
 class MessageRow(Base):
-    """A message to a worker, shown on the worker site."""
+    """A message to a worker, shown on the worker site; one without a requester is the operator's."""
 
     __tablename__ = "mp_message"
-    __table_args__ = (Index(None, "worker_id", "seq"),)
+    __table_args__ = (
+        Index(None, "worker_id", "seq"),
+        Index("ix_mp_message_unread", "worker_id", sqlite_where=UNREAD, postgresql_where=UNREAD),
+        Index(None, "question_id"),
+    )
 
     seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
     worker_id: Mapped[str] = mapped_column(ForeignKey("mp_worker.worker_id"))
-    requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"))
+    requester_id: Mapped[str | None] = mapped_column(ForeignKey("mp_requester.requester_id"))
+    question_id: Mapped[str | None] = mapped_column(ForeignKey("mp_requester_message.message_id"))
     sent_at: Mapped[datetime]
     subject: Mapped[str] = mapped_column(Text)
     text: Mapped[str] = mapped_column(Text)

@@ -14,7 +14,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from hits.marketplace.tables._base import LIVE, Base, SequenceNumber
+from hits.marketplace.tables._base import LIVE, SUBMITTED, Base, SequenceNumber
 
 
 class AssignmentRow(Base):
@@ -33,6 +33,14 @@ class AssignmentRow(Base):
         Index(None, "state", "deadline"),
         Index(None, "state", "auto_approval_at"),
         Index(None, "hit_id", "submitted_at", "seq"),
+        Index(
+            "ix_mp_assignment_review",
+            "requester_id",
+            "auto_approval_at",
+            "seq",
+            sqlite_where=SUBMITTED,
+            postgresql_where=SUBMITTED,
+        ),
     )
 
     seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
