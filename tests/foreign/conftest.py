@@ -33,6 +33,10 @@ class Refused(Exception):
         self.message = message
 
 
+class SiteRefused(Exception):
+    """The worker site did not let somebody do something."""
+
+
 class Client(Protocol):
     """One foreign client, as its user would call it."""
 
@@ -124,10 +128,16 @@ class SiteWorker:
         assert answer.status_code == 200, answer.text
         return assignment_id
 
+    def ask_for(self, qualification_type_id: str) -> None:
+        """Request a qualification on its page."""
+        self._look("GET", f"/qualifications/{qualification_type_id}")
+        self._look("POST", f"/qualifications/{qualification_type_id}/request")
+
     def _look(self, method: str, path: str, form: dict[str, str] | None = None) -> BeautifulSoup:
         data = {"csrf_token": self.token, **(form or {})} if method == "POST" else None
         response = self.browser.request(method, self.url + path, data=data, timeout=30)
-        assert response.status_code == 200, (path, re.sub(r"\s+", " ", response.text))
+        if response.status_code != 200:
+            raise SiteRefused(f"{path}: {response.status_code} " + re.sub(r"\s+", " ", response.text))
         page = BeautifulSoup(response.text, "html.parser")
         hidden = page.find("input", {"name": "csrf_token"})
         self.token = str(hidden["value"]) if hidden else self.token

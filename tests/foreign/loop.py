@@ -6,7 +6,7 @@ import pytest
 from lxml import etree
 
 from tests.app.marketplace.conftest import hit_params, question
-from tests.foreign.conftest import Client, Refused, Served, SiteWorker
+from tests.foreign.conftest import Client, Refused, Served, SiteRefused, SiteWorker
 
 TYPE_PARAMS = ("Title", "Description", "Keywords", "Reward", "AssignmentDurationInSeconds")
 ASSIGNMENTS_OF_ONE_PAGE = 10
@@ -80,8 +80,8 @@ def collect_and_pay(client: Client, served: Served, hit_id: str) -> None:
 
 
 def qualify(client: Client, served: Served) -> None:
-    """Make a qualification type, give it to somebody, and find them among its holders."""
-    carl = SiteWorker(served, "carl")
+    """Make a qualification type, grant it unasked and on request, require it, and take it back."""
+    carl, dora = SiteWorker(served, "carl"), SiteWorker(served, "dora")
     made = client.call(
         "CreateQualificationType",
         Name="dynahit validator",
@@ -89,6 +89,10 @@ def qualify(client: Client, served: Served) -> None:
         QualificationTypeStatus="Active",
     )["QualificationType"]
     type_id = made["QualificationTypeId"]
+    owned = client.every(
+        "ListQualificationTypes", "QualificationTypes", MustBeRequestable=True, MustBeOwnedByCaller=True
+    )
+    assert [one["QualificationTypeId"] for one in owned] == [type_id]
     client.call(
         "AssociateQualificationWithWorker",
         QualificationTypeId=type_id,
@@ -96,12 +100,25 @@ def qualify(client: Client, served: Served) -> None:
         IntegerValue=7,
         SendNotification=False,
     )
-    (holder,) = client.every("ListWorkersWithQualificationType", "Qualifications", QualificationTypeId=type_id)
-    assert (holder["WorkerId"], holder["IntegerValue"], holder["Status"]) == (carl.worker_id, 7, "Granted")
+    dora.ask_for(type_id)
+    (asked,) = client.every("ListQualificationRequests", "QualificationRequests", QualificationTypeId=type_id)
+    assert (asked["WorkerId"], asked["QualificationTypeId"]) == (dora.worker_id, type_id)
+    client.call("AcceptQualificationRequest", QualificationRequestId=asked["QualificationRequestId"], IntegerValue=3)
+    holders = client.every("ListWorkersWithQualificationType", "Qualifications", QualificationTypeId=type_id)
+    assert {(one["WorkerId"], one["IntegerValue"], one["Status"]) for one in holders} == {
+        (carl.worker_id, 7, "Granted"),
+        (dora.worker_id, 3, "Granted"),
+    }
     requirement = {"QualificationTypeId": type_id, "Comparator": "GreaterThan", "IntegerValues": [5]}
     guarded = client.call("CreateHIT", **hit_params(QualificationRequirements=[requirement]))["HIT"]
     assert guarded["QualificationRequirements"][0]["IntegerValues"] == [5]
+    with pytest.raises(SiteRefused):
+        dora.work_on(guarded["HITId"], sentence="May I not")
     carl.work_on(guarded["HITId"], sentence="May I")
+    client.call("DisassociateQualificationFromWorker", QualificationTypeId=type_id, WorkerId=dora.worker_id)
+    with pytest.raises(Refused) as revoked:
+        client.call("GetQualificationScore", QualificationTypeId=type_id, WorkerId=dora.worker_id)
+    assert "operation can be called with a status of: Granted" in revoked.value.message
     failures = client.call(
         "NotifyWorkers", Subject="News", MessageText="A new round begins", WorkerIds=[carl.worker_id]
     )
