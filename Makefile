@@ -35,6 +35,9 @@ test: $(VENV)/.installed-test ## Run the tests that take minutes; says what it s
 test-full: $(VENV)/.installed-test ## Run every test, the slow ones too
 	$(BIN)/python -m pytest
 
+messages: $(VENV)/.installed-test ## Gather the marketplace's sentences for translation, and compile translations
+	$(BIN)/python -m app.marketplace.catalogs
+
 lint: $(VENV)/.installed-test ## Check style, types, spelling, templates and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

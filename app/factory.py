@@ -119,6 +119,9 @@ def init_extensions(app: Flask, settings: Settings) -> None:
     db.init_app(app)
     with app.app_context():
         prepare_engine(db.engine)
+    # The macros that both apps share say their words through gettext; this app speaks the words as they stand.
+    app.jinja_env.add_extension("jinja2.ext.i18n")
+    app.jinja_env.install_null_translations(newstyle=True)  # type: ignore[attr-defined]  # the extension adds it
     migrate.init_app(app, db)
     login_manager.init_app(app)
     csrf.init_app(app)

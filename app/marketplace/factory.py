@@ -16,6 +16,7 @@ from app.marketplace.api import init_api
 from app.marketplace.content import init_content
 from app.marketplace.errors import init_errors
 from app.marketplace.headers import init_headers
+from app.marketplace.languages import init_languages
 from app.marketplace.messages import messages
 from app.marketplace.qualifications import qualifications
 from app.marketplace.requester import requester
@@ -73,6 +74,7 @@ def create_app(
     init_content(app)
     extensions.csrf.init_app(app)
     extensions.limiter.init_app(app)
+    init_languages(app)
     init_headers(app)
     init_errors(app)
     app.register_blueprint(worker)
