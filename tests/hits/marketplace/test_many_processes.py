@@ -91,8 +91,8 @@ def create_with_tokens(engine: Marketplace, number: int, requester_id: str) -> l
                 },
             )
         except MarketplaceError as error:
-            assert error.turk_code == "AWS.MechanicalTurk.HitAlreadyExists"
-            got.append((token, error.message.split('"')[1]))
+            # Any other refusal has no such words, and ends the process.
+            got.append((token, error.message.split('The HIT with ID "')[1].split('" already exists.')[0]))
         else:
             got.append((token, "new " + made["HIT"]["HITId"]))
     return got
