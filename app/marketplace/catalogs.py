@@ -63,8 +63,8 @@ def _sentences(catalog: Catalog) -> set[tuple[str, ...]]:
     return {(one.id,) if isinstance(one.id, str) else tuple(one.id) for one in catalog if one.id}
 
 
-def _is_translated(string: str | list[str] | tuple[str, ...]) -> bool:
-    return bool(string) if isinstance(string, str) else all(string)
+def _is_translated(string: str | list[str] | tuple[str, ...] | None) -> bool:
+    return bool(string) if string is None or isinstance(string, str) else all(string)
 
 
 def update(folder: Path = FOLDER, root: Path = ROOT) -> list[str]:

@@ -51,7 +51,9 @@ def chosen() -> str:
     wanted = g.get("language")
     if wanted in known:
         return str(wanted)
-    found = request.accept_languages.best_match([code.replace("_", "-") for code in known])
+    # English first: whoever takes any language gets it.
+    offered = (ENGLISH, *(code.replace("_", "-") for code in known))
+    found = request.accept_languages.best_match(offered)
     return found.replace("-", "_") if found else ENGLISH
 
 
