@@ -274,7 +274,7 @@ def deeds(url: str, size: int) -> dict[str, tuple[float, int]]:
             market.register_worker(market.create_invitation(), f"worker-{number}", PASSWORD).worker_id
             for number in range(4)
         ]
-        groups = market.hit_groups(worker_ids[0])
+        groups = market.hit_groups(worker_ids[0]).groups
         hit_ids = iter(all_hits(market, requester_id, at_most=60))
         middle = token_after(market, requester_id, size // 2)
         page = {"MaxResults": 100, **({"NextToken": middle} if middle else {})}

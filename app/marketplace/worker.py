@@ -117,11 +117,9 @@ def hits() -> ResponseReturnValue:
     query, wanted = request.args.get("q", "").strip()[:200], request.args.get("sort", "")
     sort: Sort = next((sort for sort in SORTS if sort == wanted), "reward")
     qualified_only = request.args.get("qualified") == "1"
-    groups = marketplace().hit_groups(_me(), sort=sort, query=query)
-    if qualified_only:
-        groups = [group for group in groups if group.qualified]
+    found = marketplace().hit_groups(_me(), sort=sort, query=query, qualified_only=qualified_only, page_size=500)
     return render_template(
-        "marketplace/hits.html", groups=groups, query=query, sort=sort, qualified_only=qualified_only
+        "marketplace/hits.html", groups=found.groups, query=query, sort=sort, qualified_only=qualified_only
     )
 
 
@@ -145,10 +143,11 @@ def preview(hit_id: str) -> ResponseReturnValue:
 def preview_group(group_id: str = "") -> ResponseReturnValue:
     """Lead from a HIT group's id, as MTurk's own addresses carry it, to the preview."""
     group_id = group_id or request.args.get("groupId", "")
-    found = next((group for group in marketplace().hit_groups(_me()) if group.hit_group_id == group_id), None)
-    if found is None:
-        raise refusals.HitGroupEmpty
-    return redirect(url_for("worker.preview", hit_id=found.hit_id), 303)
+    try:
+        hit_id = marketplace().hit_of_group(_me(), group_id)
+    except (refusals.HitNotAvailable, refusals.HitUnknown) as refusal:
+        raise refusals.HitGroupEmpty from refusal
+    return redirect(url_for("worker.preview", hit_id=hit_id), 303)
 
 
 @worker.post("/hits/<entity:hit_id>/accept")
@@ -236,9 +235,7 @@ def return_assignment(assignment_id: str) -> ResponseReturnValue:
 @sessions.for_workers
 def submitted(assignment_id: str) -> ResponseReturnValue:
     """Show the receipt of a submission, and what to do next."""
-    entry = next((entry for entry in marketplace().work_history(_me()) if entry.assignment_id == assignment_id), None)
-    if entry is None:
-        raise refusals.AssignmentUnknown
+    entry = marketplace().work_entry(_me(), assignment_id)
     work = marketplace().assignment(_me(), assignment_id)
     return render_template("marketplace/submitted.html", entry=entry, work=work)
 
@@ -249,7 +246,7 @@ def dashboard() -> ResponseReturnValue:
     """Show what was submitted, how it was judged, and what it earned."""
     return render_template(
         "marketplace/dashboard.html",
-        entries=marketplace().work_history(_me()),
+        entries=marketplace().work_history(_me()).entries,
         earnings=marketplace().earnings(_me()),
     )
 
@@ -261,7 +258,7 @@ def dashboard_csv() -> ResponseReturnValue:
     out = io.StringIO()
     rows = csv.writer(out)
     rows.writerow(COLUMNS)
-    for entry in marketplace().work_history(_me()):
+    for entry in marketplace().all_work(_me()):
         times = (entry.submitted_at, entry.auto_approval_at, entry.reviewed_at)
         rows.writerow(
             [

@@ -17,8 +17,9 @@ from hits.marketplace import (
 )
 from hits.marketplace.clock import Clock
 from hits.marketplace.deliveries import DeliveryReport, Transport
-from hits.marketplace.engine_workers import Sort, WorkerSide
+from hits.marketplace.engine_workers import WorkerSide
 from hits.marketplace.errors import MarketplaceError
+from hits.marketplace.listing import Sort
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.views import (
     AccessKey,

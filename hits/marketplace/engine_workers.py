@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from hits.marketplace import (
+    contact,
+    history,
+    listing,
     messages,
     qualification_requests,
     qualification_site,
+    reports,
     site,
     submissions,
     work,
     workers,
 )
 from hits.marketplace.engine_core import EngineCore
+from hits.marketplace.listing import Sort
 from hits.marketplace.views import (
     AssignmentView,
     Earnings,
-    GroupListing,
+    GroupPage,
+    HitReportPage,
     HitView,
     Invitation,
-    Message,
+    MessagePage,
     QualificationRequestView,
     QualificationView,
     Receipt,
+    RequesterMessagePage,
     WorkEntry,
     Worker,
+    WorkPage,
 )
 
-Sort = Literal["newest", "reward", "time"]
+_BATCH: Final = 500
 
 
 class WorkerSide(EngineCore):
@@ -96,15 +104,72 @@ class WorkerSide(EngineCore):
         with self._transaction() as transaction:
             return workers.set_adult(transaction, worker_id, is_adult=is_adult)
 
-    def messages(self, worker_id: str) -> list[Message]:
-        """Return a worker's messages from requesters, newest first."""
+    def messages(self, worker_id: str, *, page: int = 1, page_size: int = 50) -> MessagePage:
+        """Return one page of a worker's messages from requesters and from the operator, newest first."""
         with self._transaction(writes=False) as transaction:
-            return messages.inbox(transaction, worker_id)
+            return messages.inbox(transaction, worker_id, page=page, page_size=page_size)
+
+    def unread_messages(self, worker_id: str) -> int:
+        """Return how many of a worker's messages are not read yet."""
+        with self._transaction(writes=False, settle=False) as transaction:
+            return messages.unread(transaction, worker_id)
 
     def mark_messages_read(self, worker_id: str) -> int:
         """Mark all of a worker's messages as read and return how many were not."""
         with self._transaction() as transaction:
             return messages.mark_read(transaction, worker_id)
+
+    def contact_requester(self, worker_id: str, hit_id: str, text: str) -> str:
+        """Send a worker's message about a HIT to its requester and return the message's id.
+
+        Raises WorkerUnknown, HitUnknown, BlockedByRequester, NotQualified, MessageUnfit, WroteTooOften.
+        """
+        with self._transaction() as transaction:
+            return contact.write(transaction, worker_id, hit_id, text)
+
+    def sent_messages(self, worker_id: str, *, page: int = 1, page_size: int = 50) -> RequesterMessagePage:
+        """Return one page of what a worker wrote to requesters with the replies, newest first."""
+        with self._transaction(writes=False) as transaction:
+            return contact.sent(transaction, worker_id, page=page, page_size=page_size)
+
+    def requester_messages(
+        self, requester_id: str, *, unanswered_only: bool = False, page: int = 1, page_size: int = 50
+    ) -> RequesterMessagePage:
+        """Return one page of a requester's messages from workers and from the operator, newest first."""
+        with self._transaction(writes=False) as transaction:
+            return contact.inbox(
+                transaction, requester_id, unanswered_only=unanswered_only, page=page, page_size=page_size
+            )
+
+    def reply_to_worker(self, requester_id: str, message_id: str, text: str) -> None:
+        """Answer a worker's message in a requester's inbox.
+
+        Raises OperatorError for a message that is not in this inbox or is the operator's, MessageUnfit.
+        """
+        with self._transaction() as transaction:
+            contact.reply(transaction, requester_id, message_id, text)
+
+    def report_hit(self, worker_id: str, hit_id: str, reason: str, text: str = "") -> str:
+        """Report a HIT to the operator for a reason of `reports.REASONS` and return the report's id.
+
+        Raises WorkerUnknown, HitUnknown, BlockedByRequester, NotQualified, ReportUnfit, WroteTooOften,
+        AlreadyReported.
+        """
+        with self._transaction() as transaction:
+            return reports.report(transaction, worker_id, hit_id, reason, text)
+
+    def reports(self, *, open_only: bool = True, page: int = 1, page_size: int = 50) -> HitReportPage:
+        """Return one page of workers' reports of HITs: the open ones oldest first, or all newest first."""
+        with self._transaction(writes=False) as transaction:
+            return reports.listing(transaction, open_only=open_only, page=page, page_size=page_size)
+
+    def close_report(self, report_id: str, note: str) -> None:
+        """Close a report; the worker who made it gets the note as a message.
+
+        Raises OperatorError for a report that does not exist or is closed and for an empty note, MessageUnfit.
+        """
+        with self._transaction() as transaction:
+            reports.close(transaction, report_id, note)
 
     def worker_qualifications(self, worker_id: str) -> list[QualificationView]:
         """Return what a worker holds, held or asked for, and the system's qualifications with their values."""
@@ -152,14 +217,40 @@ class WorkerSide(EngineCore):
         with self._transaction() as transaction:
             return qualification_requests.submit_test(transaction, worker_id, request_id, fields)
 
-    def hit_groups(self, worker_id: str, *, sort: Sort = "newest", query: str = "") -> list[GroupListing]:
-        """Return the HIT groups this worker may see that have a HIT left for them.
+    def hit_groups(
+        self,
+        worker_id: str,
+        *,
+        sort: Sort = "newest",
+        query: str = "",
+        qualified_only: bool = False,
+        page: int = 1,
+        page_size: int = 25,
+    ) -> GroupPage:
+        """Return a page of the HIT groups this worker may see that have a HIT left for them.
 
-        `sort`: newest first, best paid first, or shortest time first. `query` must occur in title, description,
-        keywords or requester name. Raises WorkerUnknown.
+        `sort`: newest first, best paid first, shortest time first, best measured wage first, most HITs left first.
+        `query` must occur in title, description, keywords or requester name. A page outside of the list is its
+        nearest one. Raises WorkerUnknown.
         """
         with self._transaction(writes=False) as transaction:
-            return site.hit_groups(transaction, worker_id, sort=sort, query=query)
+            return listing.hit_groups(
+                transaction,
+                worker_id,
+                sort=sort,
+                query=query,
+                qualified_only=qualified_only,
+                page=page,
+                page_size=page_size,
+            )
+
+    def hit_of_group(self, worker_id: str | None, group_or_type_id: str) -> str:
+        """Return the id of a HIT of a group (its HITGroupId or HITTypeId) that is open to this worker, or to anybody.
+
+        Whether they qualify is for the preview to say. Raises HitUnknown, HitNotAvailable, WorkerUnknown.
+        """
+        with self._transaction(writes=False) as transaction:
+            return listing.hit_of_group(transaction, worker_id, group_or_type_id)
 
     def preview(self, worker_id: str | None, hit_id: str) -> HitView:
         """Return a HIT as a preview; None previews as nobody in particular.
@@ -232,12 +323,36 @@ class WorkerSide(EngineCore):
         with self._transaction(writes=False) as transaction:
             return site.question_html(transaction, hit_id, expires, signature)
 
-    def work_history(self, worker_id: str) -> list[WorkEntry]:
-        """Return everything a worker submitted, newest first."""
+    def work_history(self, worker_id: str, *, page: int = 1, page_size: int = 50) -> WorkPage:
+        """Return a page of what a worker submitted, newest first; a page outside of it is its nearest one.
+
+        Raises WorkerUnknown.
+        """
         with self._transaction(writes=False) as transaction:
-            return site.work_history(transaction, worker_id)
+            return history.work_history(transaction, worker_id, page=page, page_size=page_size)
+
+    def work_entry(self, worker_id: str, assignment_id: str) -> WorkEntry:
+        """Return one assignment that a worker submitted.
+
+        Raises AssignmentUnknown, for another worker's and for one not submitted too, and WorkerUnknown.
+        """
+        with self._transaction(writes=False) as transaction:
+            return history.work_entry(transaction, worker_id, assignment_id)
+
+    def all_work(self, worker_id: str) -> Iterator[WorkEntry]:
+        """Yield everything a worker submitted, newest first; no transaction stays open while a reader is slow.
+
+        Raises WorkerUnknown.
+        """
+        place: history.Place | None = None
+        while True:
+            with self._transaction(writes=False) as transaction:
+                entries, place = history.batch(transaction, worker_id, before=place, size=_BATCH)
+            yield from entries
+            if place is None:
+                return
 
     def earnings(self, worker_id: str) -> Earnings:
         """Return what a worker has earned, what is pending, and both by day."""
         with self._transaction(writes=False) as transaction:
-            return site.earnings(transaction, worker_id)
+            return history.earnings(transaction, worker_id)

@@ -1,16 +1,14 @@
-"""What the worker site shows: HIT groups, previews, held work, history, earnings."""
+"""What the worker site shows of one HIT: its preview, its question, the assignments that are held."""
 
 from __future__ import annotations
 
 import hmac
-from collections import defaultdict
-from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import case, func, select
+from sqlalchemy import select
 
-from hits.marketplace import blocks, eligibility, frames, lifecycle, questions, workers
+from hits.marketplace import blocks, eligibility, frames, lifecycle, listing, questions, workers
 from hits.marketplace.errors import (
     AlreadyWorkedOn,
     AssignmentUnknown,
@@ -25,7 +23,6 @@ from hits.marketplace.money import from_cents
 from hits.marketplace.tables import (
     LIVE_STATES,
     AssignmentRow,
-    BonusRow,
     HitRow,
     HitTypeRow,
     RequesterRow,
@@ -34,67 +31,10 @@ from hits.marketplace.tables import (
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import (
     AssignmentView,
-    BonusView,
-    DayEarnings,
-    Earnings,
-    GroupListing,
     HitView,
-    WorkEntry,
 )
 
 _PREVIEW_LIFE: Final = timedelta(days=1)
-_REVIEWED: Final = ("Submitted", "Approved", "Rejected")
-
-
-def hit_groups(transaction: Transaction, worker_id: str, *, sort: str, query: str) -> list[GroupListing]:
-    """Return the HIT groups with a HIT left for this worker, each by its oldest one; HITs they gave up come last."""
-    worker = workers.find(transaction, worker_id)
-    not_given_up = case((lifecycle.was_given_up_by(worker.worker_id), None), else_=HitRow.seq)
-    summary = (
-        select(
-            HitRow.hit_type_id,
-            func.count().label("available"),
-            func.coalesce(func.min(not_given_up), func.min(HitRow.seq)).label("first"),
-            func.max(HitRow.created_at).label("newest"),
-            func.min(HitRow.expires_at).label("next_end"),
-        )
-        .where(lifecycle.is_open_to(worker.worker_id), lifecycle.can_be_shown(transaction.settings))
-        .group_by(HitRow.hit_type_id)
-        .subquery()
-    )
-    rows = transaction.session.execute(
-        select(HitTypeRow, RequesterRow.name, HitRow, summary.c.available, summary.c.newest, summary.c.next_end)
-        .join(summary, summary.c.hit_type_id == HitTypeRow.hit_type_id)
-        .join(HitRow, HitRow.seq == summary.c.first)
-        .join(RequesterRow, RequesterRow.requester_id == HitTypeRow.requester_id)
-    )
-    listings = []
-    for hit_type, requester_name, hit, available, newest, next_end in rows:
-        verdict = eligibility.judge(transaction, worker, hit_type.requirements)
-        haystack = " ".join((hit_type.title, hit_type.description, hit_type.keywords, requester_name)).casefold()
-        if verdict.may_discover and query.strip().casefold() in haystack:
-            listings.append(
-                GroupListing(
-                    hit_id=hit.hit_id,
-                    hit_group_id=hit_type.hit_group_id,
-                    title=hit_type.title,
-                    description=hit_type.description,
-                    keywords=hit_type.keywords,
-                    reward=from_cents(hit_type.reward_cents),
-                    requester_id=hit_type.requester_id,
-                    requester_name=requester_name,
-                    duration_seconds=hit_type.duration_seconds,
-                    auto_approval_seconds=hit_type.auto_approval_seconds,
-                    available=available,
-                    created_at=newest,
-                    expires_at=next_end,
-                    qualified=verdict.may_accept,
-                    can_preview=verdict.may_preview,
-                    reasons=verdict.reasons,
-                    missing=verdict.missing,
-                )
-            )
-    return _sorted(listings, sort)
 
 
 def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> HitView:
@@ -125,6 +65,7 @@ def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> Hit
         description=hit_type.description,
         keywords=hit_type.keywords,
         reward=from_cents(hit.reward_cents),
+        hourly_wage=listing.hourly_wage(transaction, hit_type),
         requester_id=hit.requester_id,
         requester_name=requester_name,
         duration_seconds=hit_type.duration_seconds,
@@ -207,66 +148,6 @@ def assignment_view(transaction: Transaction, row: AssignmentRow, hit: HitRow, h
     )
 
 
-def work_history(transaction: Transaction, worker_id: str) -> list[WorkEntry]:
-    """Return everything a worker submitted, newest first."""
-    worker = workers.find(transaction, worker_id)
-    bonuses = _bonuses_by_assignment(transaction, worker)
-    rows = transaction.session.execute(
-        select(AssignmentRow, HitRow, HitTypeRow.title, RequesterRow.name)
-        .join(HitRow, HitRow.hit_id == AssignmentRow.hit_id)
-        .join(HitTypeRow, HitTypeRow.hit_type_id == HitRow.hit_type_id)
-        .join(RequesterRow, RequesterRow.requester_id == AssignmentRow.requester_id)
-        .where(AssignmentRow.worker_id == worker.worker_id, AssignmentRow.state.in_(_REVIEWED))
-        .order_by(AssignmentRow.submitted_at.desc(), AssignmentRow.seq.desc())
-    )
-    return [
-        WorkEntry(
-            assignment_id=row.assignment_id,
-            hit_id=hit.hit_id,
-            title=title,
-            requester_name=requester_name,
-            reward=from_cents(hit.reward_cents),
-            state=row.state,
-            accepted_at=row.accepted_at,
-            submitted_at=row.submitted_at,
-            auto_approval_at=row.auto_approval_at,
-            reviewed_at=row.approved_at or row.rejected_at,
-            feedback=row.feedback,
-            bonuses=tuple(bonuses.get(row.assignment_id, ())),
-        )
-        for row, hit, title, requester_name in rows
-    ]
-
-
-def earnings(transaction: Transaction, worker_id: str) -> Earnings:
-    """Return what a worker has earned and what is pending."""
-    approved: dict[date, int] = defaultdict(int)
-    bonuses: dict[date, int] = defaultdict(int)
-    pending = 0
-    worker = workers.find(transaction, worker_id)
-    rows = transaction.session.execute(
-        select(AssignmentRow, HitRow.reward_cents)
-        .join(HitRow, HitRow.hit_id == AssignmentRow.hit_id)
-        .where(AssignmentRow.worker_id == worker.worker_id, AssignmentRow.state.in_(("Submitted", "Approved")))
-    )
-    for row, reward_cents in rows:
-        if row.state == "Approved" and row.approved_at is not None:
-            approved[row.approved_at.date()] += reward_cents
-        else:
-            pending += reward_cents
-    for bonus in transaction.session.scalars(select(BonusRow).where(BonusRow.worker_id == worker.worker_id)):
-        bonuses[bonus.granted_at.date()] += bonus.amount_cents
-    return Earnings(
-        approved=from_cents(sum(approved.values())),
-        pending=from_cents(pending),
-        bonuses=from_cents(sum(bonuses.values())),
-        days=tuple(
-            DayEarnings(day, from_cents(approved.get(day, 0)), from_cents(bonuses.get(day, 0)))
-            for day in sorted({*approved, *bonuses}, reverse=True)
-        ),
-    )
-
-
 def question_html(transaction: Transaction, hit_id: str, expires: str, signature: str) -> str:
     """Return the HTML of a HIT to whoever has its signed address.
 
@@ -297,15 +178,6 @@ def _form(hit: HitRow) -> QuestionForm | None:
     return read_form("Question", hit.question) if hit.question_kind == "QuestionForm" else None
 
 
-def _sorted(listings: list[GroupListing], sort: str) -> list[GroupListing]:
-    newest_first = sorted(listings, key=lambda group: (group.created_at, group.hit_group_id), reverse=True)
-    if sort == "reward":
-        return sorted(newest_first, key=lambda group: group.reward, reverse=True)
-    if sort == "time":
-        return sorted(newest_first, key=lambda group: group.duration_seconds)
-    return newest_first
-
-
 def _type_and_requester(transaction: Transaction, hit: HitRow) -> tuple[HitTypeRow, str]:
     query = (
         select(HitTypeRow, RequesterRow.name)
@@ -324,11 +196,3 @@ def _live_assignment(transaction: Transaction, worker: WorkerRow, hit: HitRow) -
             AssignmentRow.state.in_(LIVE_STATES),
         )
     )
-
-
-def _bonuses_by_assignment(transaction: Transaction, worker: WorkerRow) -> Mapping[str, list[BonusView]]:
-    found: dict[str, list[BonusView]] = defaultdict(list)
-    query = select(BonusRow).where(BonusRow.worker_id == worker.worker_id).order_by(BonusRow.seq)
-    for row in transaction.session.scalars(query):
-        found[row.assignment_id].append(BonusView(from_cents(row.amount_cents), row.reason, row.granted_at))
-    return found

@@ -88,15 +88,91 @@ class Worker:
 
 @dataclass(frozen=True)
 class Message:
-    """A requester's message in a worker's inbox."""
+    """A message in a worker's inbox; without a requester it is the operator's, `question` is what it answers."""
 
     number: int
-    requester_id: str
-    requester_name: str
+    requester_id: str | None
+    requester_name: str | None
     sent_at: datetime
     subject: str
     text: str
     is_read: bool
+    question: str | None = None
+
+
+@dataclass(frozen=True)
+class MessagePage:
+    """One page of a worker's inbox; `pages` is at least 1, `total` counts the messages of all pages."""
+
+    messages: tuple[Message, ...]
+    page: int
+    pages: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A requester's answer to a worker's message."""
+
+    sent_at: datetime
+    text: str
+
+
+@dataclass(frozen=True)
+class RequesterMessage:
+    """A message to a requester, from a worker or (without one) from the operator; `replies` oldest first."""
+
+    message_id: str
+    requester_id: str
+    requester_name: str
+    worker_id: str | None
+    hit_id: str | None
+    hit_title: str | None
+    assignment_id: str | None
+    sent_at: datetime
+    text: str
+    answered_at: datetime | None
+    replies: tuple[Reply, ...]
+
+
+@dataclass(frozen=True)
+class RequesterMessagePage:
+    """One page of messages to requesters; `unanswered` and `total` count those of all pages."""
+
+    messages: tuple[RequesterMessage, ...]
+    page: int
+    pages: int
+    total: int
+    unanswered: int
+
+
+@dataclass(frozen=True)
+class HitReport:
+    """A worker's report of a HIT; `reason` is a key of `reports.REASONS`, `note` what the operator wrote at its end."""
+
+    report_id: str
+    worker_id: str
+    hit_id: str
+    hit_title: str
+    hit_status: str
+    requester_id: str
+    requester_name: str
+    assignment_id: str | None
+    reason: str
+    text: str
+    reported_at: datetime
+    closed_at: datetime | None
+    note: str | None
+
+
+@dataclass(frozen=True)
+class HitReportPage:
+    """One page of reports; `pages` is at least 1, `total` counts the reports of all pages."""
+
+    reports: tuple[HitReport, ...]
+    page: int
+    pages: int
+    total: int
 
 
 @dataclass(frozen=True)
@@ -158,34 +234,12 @@ class MissingQualification:
     name: str
 
 
-@dataclass(frozen=True)
-class GroupListing:
-    """One HIT group as a worker's list shows it; `available` counts the HITs this worker could accept."""
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What a list and a preview say of a HIT alike; `missing` is what the worker could ask for.
 
-    hit_id: str
-    hit_group_id: str
-    title: str
-    description: str
-    keywords: str
-    reward: Decimal
-    requester_id: str
-    requester_name: str
-    duration_seconds: int
-    auto_approval_seconds: int
-    available: int
-    created_at: datetime
-    expires_at: datetime
-    qualified: bool
-    can_preview: bool
-    reasons: tuple[str, ...]
-    missing: tuple[MissingQualification, ...] = ()
-
-
-@dataclass(frozen=True)
-class HitView:
-    """A HIT as its preview shows it; `frame_url` carries ASSIGNMENT_ID_NOT_AVAILABLE.
-
-    `question_kind` is ExternalQuestion, HTMLQuestion or QuestionForm; the last has a `form` and no frame.
+    `hourly_wage` is dollars per hour as measured: the reward over the median time from accepting to handing in. It is
+    None until three workers have handed in five assignments of the type.
     """
 
     hit_id: str
@@ -194,6 +248,7 @@ class HitView:
     description: str
     keywords: str
     reward: Decimal
+    hourly_wage: Decimal | None
     requester_id: str
     requester_name: str
     duration_seconds: int
@@ -203,12 +258,38 @@ class HitView:
     expires_at: datetime
     qualified: bool
     reasons: tuple[str, ...]
+    missing: tuple[MissingQualification, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupListing(Offer):
+    """One HIT group as a worker's list shows it; `available` counts the HITs this worker could accept."""
+
+    can_preview: bool
+
+
+@dataclass(frozen=True)
+class GroupPage:
+    """One page of HIT groups; `pages` is at least 1, `total` counts the groups of all pages."""
+
+    groups: tuple[GroupListing, ...]
+    page: int
+    pages: int
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class HitView(Offer):
+    """A HIT as its preview shows it; `available` counts its places, `frame_url` has ASSIGNMENT_ID_NOT_AVAILABLE.
+
+    `question_kind` is ExternalQuestion, HTMLQuestion or QuestionForm; the last has a `form` and no frame.
+    """
+
     held_assignment_id: str | None
     question_kind: str
     frame_url: str | None
     frame_height: int
     form: QuestionForm | None
-    missing: tuple[MissingQualification, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -273,6 +354,16 @@ class WorkEntry:
     reviewed_at: datetime | None
     feedback: str | None
     bonuses: tuple[BonusView, ...]
+
+
+@dataclass(frozen=True)
+class WorkPage:
+    """One page of a worker's history; `pages` is at least 1, `total` counts the entries of all pages."""
+
+    entries: tuple[WorkEntry, ...]
+    page: int
+    pages: int
+    total: int
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from tests.hits.marketplace.market import HIT_PROPERTIES, Market, external_quest
 
 def test_a_blocked_worker_neither_sees_nor_previews_nor_accepts(market: Market) -> None:
     worker_id, hit_id = market.worker(), market.create_hit()
-    (group,) = market.engine.hit_groups(worker_id)
+    (group,) = market.engine.hit_groups(worker_id).groups
 
     market.client.create_worker_block(WorkerId=worker_id, Reason="Answers at random")
 
-    assert market.engine.hit_groups(worker_id) == []
+    assert market.engine.hit_groups(worker_id).groups == ()
     for refuse in (market.engine.preview, market.engine.accept):
         with pytest.raises(BlockedByRequester):
             refuse(worker_id, hit_id)

@@ -165,7 +165,7 @@ def test_what_each_guard_keeps_from_an_unqualified_worker(market: Market) -> Non
         hit_id = market.create_hit(
             Title=guard, QualificationRequirements=[requirement(type_id, "Exists", ActionsGuarded=guard)]
         )
-        listing = {group.hit_id: group for group in market.engine.hit_groups(worker_id)}.get(hit_id)
+        listing = {group.hit_id: group for group in market.engine.hit_groups(worker_id).groups}.get(hit_id)
         try:
             market.engine.preview(worker_id, hit_id)
             previews = True

@@ -27,7 +27,7 @@ def test_a_test_opens_the_hits_that_need_its_score(market: Market) -> None:
         engine.submit_qualification_test(worker.worker_id, request.request_id, fields)
 
     take_test(question_1=["red"])
-    (group,) = engine.hit_groups(worker.worker_id)
+    (group,) = engine.hit_groups(worker.worker_id).groups
     assert not group.qualified
     with pytest.raises(NotQualified):
         engine.accept(worker.worker_id, hit_id)
@@ -39,4 +39,4 @@ def test_a_test_opens_the_hits_that_need_its_score(market: Market) -> None:
     market.client.approve_assignment(AssignmentId=held.assignment_id)
 
     assert engine.earnings(worker.worker_id).approved == Decimal("0.30")
-    assert [entry.state for entry in engine.work_history(worker.worker_id)] == ["Approved"]
+    assert [entry.state for entry in engine.work_history(worker.worker_id).entries] == ["Approved"]

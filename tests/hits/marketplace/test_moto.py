@@ -88,7 +88,7 @@ def test_each_account_is_a_requester_of_the_same_market(credentials: None, monke
     engine = market_in_moto.marketplace(account_id="999999999999")
     assert engine is market_in_moto.marketplace()
     worker = engine.register_worker(engine.create_invitation(), "worker", "a good password")
-    assert [group.hit_id for group in engine.hit_groups(worker.worker_id)] == [hit_id]
+    assert [group.hit_id for group in engine.hit_groups(worker.worker_id).groups] == [hit_id]
 
 
 def test_registering_again_changes_nothing() -> None:
