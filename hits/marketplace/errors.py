@@ -11,6 +11,7 @@ SiteError                        a refusal that a person reads
   BlockedByRequester             the requester takes no work from this worker
   QualificationUnknown / QualificationNotRequestable / AlreadyQualified / AlreadyRequested / RetryTooSoon / NoRetry
   QualificationRequestUnknown / TestOver / FormIncomplete / FormExpected
+  MessageUnfit / ReportUnfit / WroteTooOften / AlreadyReported
 OperatorError                    a wrong call by the operator's own code: unknown requester, sub-cent top-up, ...
 """
 
@@ -451,3 +452,82 @@ class FormExpected(SiteError):
     def __init__(self) -> None:
         """Point to the page."""
         super().__init__("This HIT is answered on its page on this site. Nothing was stored.")
+
+
+class MessageUnfit(SiteError):
+    """A message without words, or with too many."""
+
+    def __init__(self, length: int, most: int) -> None:
+        """Say the rule."""
+        super().__init__(
+            f"A message has at most {most} characters, and this one has {length}. It was not sent."
+            if length
+            else "Write what you want to say. Nothing was sent."
+        )
+
+
+class ReportUnfit(SiteError):
+    """A report without a reason of the list, or without the words that the reason needs."""
+
+    def __init__(self, message: str) -> None:
+        """Say what is missing."""
+        super().__init__(message)
+
+
+class WroteTooOften(SiteError):
+    """More messages or reports in a day than one person may send."""
+
+    def __init__(self, what: str, most: int, again_at: datetime) -> None:
+        """Name the limit and the time."""
+        super().__init__(
+            f"You have sent {most} {what} within 24 hours, which is as many as can be sent. Nothing was sent now. "
+            f"You can send another one from {again_at.astimezone(UTC):%d %B %Y, %H:%M} UTC on."
+        )
+        self.again_at = again_at
+
+
+class AlreadyReported(SiteError):
+    """A second report of a HIT while the first one is open."""
+
+    def __init__(self) -> None:
+        """Say who is to act."""
+        super().__init__("You have reported this HIT already. The operator of this site has yet to look at it.")
+
+
+class AccountDisabled(SiteError):
+    """An account that the operator has closed to its owner."""
+
+    def __init__(self) -> None:
+        """Say who did it."""
+        super().__init__(
+            "This account has been disabled by the operator of this marketplace. Write to them if you think that it is "
+            "a mistake. What you have earned is not lost."
+        )
+
+
+class DisputeNotPossible(SiteError):
+    """Work that is not rejected, or was too long ago."""
+
+
+class AlreadyDisputed(SiteError):
+    """A second dispute of one assignment."""
+
+    def __init__(self) -> None:
+        """Say that the first one counts."""
+        super().__init__("You have disputed this rejection already. Nothing was changed.")
+
+
+class DisputeUnfit(SiteError):
+    """A dispute without words, or with too many."""
+
+    def __init__(self, most: int) -> None:
+        """Say the rule."""
+        super().__init__(f"Say what is wrong with the rejection, in 1 to {most} characters. Nothing was sent yet.")
+
+
+class PayoutDetailsUnfit(SiteError):
+    """Words on how to be paid that are too long."""
+
+    def __init__(self, most: int) -> None:
+        """Say the rule."""
+        super().__init__(f"Say how you are to be paid in at most {most} characters. Nothing was stored.")

@@ -1,15 +1,16 @@
-"""Messages from requesters to workers, read on the worker site."""
+"""Messages to workers from requesters and from the operator, read on the worker site."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import func, select, update
 
 from hits.marketplace.errors import PARAMETER_OUT_OF_RANGE, request_error
-from hits.marketplace.tables import AssignmentRow, MessageRow, RequesterRow
+from hits.marketplace.pages import existing, number_of_pages
+from hits.marketplace.tables import AssignmentRow, MessageRow, RequesterMessageRow, RequesterRow
 from hits.marketplace.transactions import Transaction
-from hits.marketplace.views import Message
+from hits.marketplace.views import Message, MessagePage
 
 Params = dict[str, Any]
 MOST_RECIPIENTS: Final = 100
@@ -50,32 +51,63 @@ def notify_workers(transaction: Transaction, requester_id: str, params: Params) 
     }
 
 
-def send(transaction: Transaction, requester_id: str, worker_id: str, subject: str, text: str) -> None:
-    """Put a message into a worker's inbox on the site."""
+def send(
+    transaction: Transaction,
+    requester_id: str | None,
+    worker_id: str,
+    subject: str,
+    text: str,
+    *,
+    question_id: str | None = None,
+) -> None:
+    """Put a message into a worker's inbox on the site; without a requester it is the operator's."""
     transaction.session.add(
-        MessageRow(worker_id=worker_id, requester_id=requester_id, sent_at=transaction.now, subject=subject, text=text)
+        MessageRow(
+            worker_id=worker_id,
+            requester_id=requester_id,
+            question_id=question_id,
+            sent_at=transaction.now,
+            subject=subject,
+            text=text,
+        )
     )
 
 
-def inbox(transaction: Transaction, worker_id: str) -> list[Message]:
-    """Return a worker's messages, newest first."""
-    rows = transaction.session.execute(
-        select(MessageRow, RequesterRow.name)
-        .join(RequesterRow, RequesterRow.requester_id == MessageRow.requester_id)
-        .where(MessageRow.worker_id == worker_id)
+def inbox(transaction: Transaction, worker_id: str, *, page: int, page_size: int) -> MessagePage:
+    """Return one page of a worker's messages, newest first; a page that does not exist is the nearest one."""
+    session = transaction.session
+    mine = MessageRow.worker_id == worker_id
+    total = session.scalar(select(func.count()).select_from(MessageRow).where(mine)) or 0
+    pages = number_of_pages(total, page_size)
+    number = existing(page, pages)
+    rows = session.execute(
+        select(MessageRow, RequesterRow.name, RequesterMessageRow.text)
+        .outerjoin(RequesterRow, RequesterRow.requester_id == MessageRow.requester_id)
+        .outerjoin(RequesterMessageRow, RequesterMessageRow.message_id == MessageRow.question_id)
+        .where(mine)
         .order_by(MessageRow.seq.desc())
+        .limit(page_size)
+        .offset((number - 1) * page_size)
     )
-    return [
-        Message(row.seq, row.requester_id, name, row.sent_at, row.subject, row.text, row.read_at is not None)
-        for row, name in rows
-    ]
+    found = tuple(
+        Message(row.seq, row.requester_id, name, row.sent_at, row.subject, row.text, row.read_at is not None, question)
+        for row, name, question in rows
+    )
+    return MessagePage(found, number, pages, total)
+
+
+def unread(transaction: Transaction, worker_id: str) -> int:
+    """Return how many of a worker's messages are not read yet."""
+    query = select(func.count()).select_from(MessageRow)
+    return transaction.session.scalar(query.where(MessageRow.worker_id == worker_id, MessageRow.read_at.is_(None))) or 0
 
 
 def mark_read(transaction: Transaction, worker_id: str) -> int:
     """Mark all of a worker's messages as read and return how many were not."""
-    unread = transaction.session.scalars(
-        select(MessageRow).where(MessageRow.worker_id == worker_id, MessageRow.read_at.is_(None))
-    ).all()
-    for row in unread:
-        row.read_at = transaction.now
-    return len(unread)
+    marked = transaction.session.execute(
+        update(MessageRow)
+        .where(MessageRow.worker_id == worker_id, MessageRow.read_at.is_(None))
+        .values(read_at=transaction.now)
+        .returning(MessageRow.seq)
+    )
+    return len(marked.all())

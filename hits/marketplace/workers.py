@@ -115,6 +115,17 @@ def find(transaction: Transaction, worker_id: str) -> WorkerRow:
     return row
 
 
+def lock(transaction: Transaction, worker_id: str) -> WorkerRow:
+    """Return one worker, locked until the transaction ends.
+
+    Raises WorkerUnknown.
+    """
+    row = transaction.session.get(WorkerRow, _storable(worker_id), with_for_update={"key_share": True})
+    if row is None:
+        raise WorkerUnknown
+    return row
+
+
 def set_locale(transaction: Transaction, worker_id: str, country: str | None, subdivision: str | None) -> Worker:
     """Write down where a worker lives, for Worker_Locale; None takes it back.
 

@@ -52,12 +52,14 @@ def test_migrations_make_the_tables_that_the_code_describes(database_url: str) -
     engine.dispose()
     assert differences == []
     assert partial == {
+        "ix_mp_message_unread",
         "ix_mp_assignment_review",
         "ix_mp_message_unread",
         "uq_mp_hit_report_open",
         "uq_mp_payout_item_assignment_id",
         "uq_mp_payout_item_bonus_seq",
         "uq_mp_assignment_hit_id_worker_id",
+        "uq_mp_hit_report_open",
         "uq_mp_hit_type_requester_id_fingerprint",
         "uq_mp_qualification_request_open",
         "uq_mp_qualification_type_requester_id_name",

@@ -24,16 +24,16 @@ def test_workers_whose_work_was_reviewed_get_the_message(market: Market) -> None
         "NotifyWorkersFailureCode": "HardFailure",
         "NotifyWorkersFailureMessage": "Cannot send a notification to a worker who has not done any work for you",
     }
-    (message,) = market.engine.messages(approved)
+    (message,) = market.engine.messages(approved).messages
     assert (message.subject, message.text, message.requester_name) == (
         "New round",
         "It begins at noon.",
         "Language Lab",
     )
     assert not message.is_read
-    assert market.engine.messages(waiting) == []
+    assert market.engine.messages(waiting).messages == ()
     assert market.engine.mark_messages_read(approved) == 1
-    assert market.engine.messages(approved)[0].is_read
+    assert market.engine.messages(approved).messages[0].is_read
 
 
 def test_work_for_another_requester_does_not_count(market: Market) -> None:
@@ -42,7 +42,7 @@ def test_work_for_another_requester_does_not_count(market: Market) -> None:
     other = market.client_for(market.other_requester())
 
     assert other.notify_workers(Subject="s", MessageText="m", WorkerIds=[worker_id])["NotifyWorkersFailureStatuses"]
-    assert market.engine.messages(worker_id) == []
+    assert market.engine.messages(worker_id).messages == ()
 
 
 def test_messages_that_cannot_be(market: Market) -> None:

@@ -67,7 +67,7 @@ def test_a_request_waits_and_is_accepted(market: Market) -> None:
 
     assert value(market, type_id, worker_id) == 5
     assert waiting(market) == []
-    assert "value 5" in market.engine.messages(worker_id)[0].text
+    assert "value 5" in market.engine.messages(worker_id).messages[0].text
     for decide in (market.client.accept_qualification_request, market.client.reject_qualification_request):
         with refused("RequestError", "InvalidQualificationRequestState", says="'Granted'"):
             decide(QualificationRequestId=request["QualificationRequestId"])
@@ -90,7 +90,7 @@ def test_a_request_is_declined_with_a_reason(market: Market) -> None:
 
     shown = market.engine.qualification_request(worker_id, request.request_id)
     assert (shown.state, shown.reason) == ("Rejected", "Too few HITs yet.")
-    assert "Too few HITs yet." in market.engine.messages(worker_id)[0].text
+    assert "Too few HITs yet." in market.engine.messages(worker_id).messages[0].text
     with pytest.raises(NoRetry):
         market.engine.request_qualification(worker_id, type_id)
 

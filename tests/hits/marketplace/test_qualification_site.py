@@ -63,4 +63,4 @@ def test_a_revoked_qualification_shows_no_value(market: Market) -> None:
     shown = market.engine.worker_qualification(worker_id, type_id)
 
     assert (shown.status, shown.value) == ("Revoked", None)
-    assert "Moved on" in market.engine.messages(worker_id)[0].text
+    assert "Moved on" in market.engine.messages(worker_id).messages[0].text
