@@ -5,6 +5,7 @@ from hits.marketplace.tables.accounts import AccessKeyRow, AccountEntryRow, Requ
 from hits.marketplace.tables.contact import HitReportRow, RequesterMessageRow
 from hits.marketplace.tables.events import ClockRow, EventRow, NotificationRow
 from hits.marketplace.tables.hits import HitLayoutRow, HitRow, HitTypeRow, RequestTokenRow
+from hits.marketplace.tables.mails import MailRow
 from hits.marketplace.tables.operators import AuditRow, DisputeRow, NoticeRow, OperatorRow, PayoutItemRow, PayoutRunRow
 from hits.marketplace.tables.people import InvitationRow, MessageRow, WorkerBlockRow, WorkerRow
 from hits.marketplace.tables.qualifications import QualificationRequestRow, QualificationRow, QualificationTypeRow
@@ -26,6 +27,7 @@ __all__ = [
     "HitRow",
     "HitTypeRow",
     "InvitationRow",
+    "MailRow",
     "MessageRow",
     "NoticeRow",
     "NotificationRow",

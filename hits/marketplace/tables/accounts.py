@@ -35,6 +35,7 @@ class RequesterRow(Base):
     held_cents: Mapped[int] = mapped_column(BigInteger, default=0)
     spent_cents: Mapped[int] = mapped_column(BigInteger, default=0)
     disabled_at: Mapped[datetime | None]
+    session_number: Mapped[int] = mapped_column(default=0, server_default="0")
 
     @property
     def available_cents(self) -> int:

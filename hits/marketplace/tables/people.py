@@ -15,13 +15,25 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from hits.marketplace.tables._base import UNREAD, Base, SequenceNumber
+from hits.marketplace.tables._base import CONFIRMED, UNREAD, Base, SequenceNumber
 
 
 class WorkerRow(Base):
-    """A worker account with what the system qualifications need to know."""
+    """A worker account with what the system qualifications need to know.
+
+    A confirmed e-mail address belongs to one account. A new `session_number` ends every session of before.
+    """
 
     __tablename__ = "mp_worker"
+    __table_args__ = (
+        Index(
+            "uq_mp_worker_email_key",
+            "email_key",
+            unique=True,
+            sqlite_where=CONFIRMED,
+            postgresql_where=CONFIRMED,
+        ),
+    )
 
     worker_id: Mapped[str] = mapped_column(String(64), primary_key=True)
     user_name: Mapped[str] = mapped_column(String(64))
@@ -34,6 +46,11 @@ class WorkerRow(Base):
     is_master: Mapped[bool] = mapped_column(default=False)
     disabled_at: Mapped[datetime | None]
     payout_details: Mapped[bytes | None] = mapped_column(LargeBinary)
+    email: Mapped[str | None] = mapped_column(String(320))
+    email_key: Mapped[str | None] = mapped_column(String(320))
+    email_confirmed_at: Mapped[datetime | None]
+    session_number: Mapped[int] = mapped_column(default=0, server_default="0")
+    language: Mapped[str | None] = mapped_column(String(16))
 
 
 class InvitationRow(Base):

@@ -61,6 +61,7 @@ def test_migrations_make_the_tables_that_the_code_describes(database_url: str) -
         "uq_mp_assignment_hit_id_worker_id",
         "uq_mp_hit_report_open",
         "uq_mp_hit_type_requester_id_fingerprint",
+        "uq_mp_worker_email_key",
         "uq_mp_qualification_request_open",
         "uq_mp_qualification_type_requester_id_name",
     }
