@@ -68,15 +68,21 @@ def classifier_of(config: Any, state: Mapping[str, Tensor] | None, labels: Seque
     return model
 
 
-def load_tokenizer(path: Path, *, max_length: int) -> Tokenizer:
-    """Return the tokenizer of the file without padding, cut at max_length; a typed "[SEP]" is text, not a separator."""
+def load_tokenizer(path: Path, *, max_length: int | None = None) -> Tokenizer:
+    """Return the tokenizer of the file without padding, cut at max_length; a typed "[SEP]" is text, not a separator.
+
+    Without max_length it doesn't cut, as inference.encoding needs it.
+    """
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(path))
     # The file bakes in padding to 128. The transformers wrapper isn't used: it changes truncation per call, which two
     # threads can't do to one tokenizer.
     tokenizer.no_padding()
-    tokenizer.enable_truncation(max_length)
+    if max_length is None:
+        tokenizer.no_truncation()
+    else:
+        tokenizer.enable_truncation(max_length)
     tokenizer.encode_special_tokens = True
     return tokenizer
 
