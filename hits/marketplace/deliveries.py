@@ -5,26 +5,24 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from sqlalchemy import delete, exists, func, select
+from sqlalchemy import exists
 from sqlalchemy.orm import aliased
 
-from hits.marketplace import events
+from hits.marketplace import events, outbox
+from hits.marketplace.clock import Clock
 from hits.marketplace.database import Store
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import EventRow
 
-# A process that takes an event and dies leaves it to others after this long.
-LEASE: Final = timedelta(minutes=2)
 GIVE_UP_AFTER: Final = timedelta(days=3)
-KEPT_FOR: Final = timedelta(days=30)
-_FIRST_DELAY: Final = 10
-_LONGEST_DELAY: Final = 3600
-_BATCH: Final = 20
+# So many destinations are tried side by side, so that a slow one holds back only itself.
+_AT_ONCE: Final = 8
 _log = logging.getLogger(__name__)
 
 
@@ -57,27 +55,56 @@ class DeliveryReport:
     waiting: int
 
 
+@dataclass(frozen=True)
+class _Claimed:
+    """An event that this process may try to deliver until its lease ends."""
+
+    seq: int
+    attempt: int
+    give_up_at: datetime
+    transport: str
+    outgoing: Outgoing
+
+
+def never() -> bool:
+    """Tell that nobody has asked to stop."""
+    return False
+
+
 def deliver_due(
-    store: Store, now: datetime, settings: MarketplaceSettings, transports: Mapping[str, Transport], *, limit: int
+    store: Store,
+    clock: Clock,
+    settings: MarketplaceSettings,
+    transports: Mapping[str, Transport],
+    *,
+    limit: int,
+    stop: Callable[[], bool] = never,
 ) -> DeliveryReport:
     """Deliver up to `limit` events that are due; no transaction is open while a transport works.
 
-    A transport that is not configured is a failed attempt. Several processes can deliver at the same time.
+    A transport that is not configured is a failed attempt. Several processes can deliver at the same time. Once `stop`
+    says so, what is being sent is finished and nothing else is begun.
     """
     delivered = failed = given_up = 0
     tried = 0
-    while tried < limit and (claimed := _claim(store, now, settings, min(_BATCH, limit - tried))):
-        for seq, transport, outgoing in claimed:
-            tried += 1
-            problem = _attempt(transports, transport, outgoing)
-            ended = _note(store, now, seq, problem)
-            delivered += problem is None
-            failed += problem is not None
-            given_up += ended and problem is not None
-    _forget_old(store, now)
-    with store.session(writes=False) as session:
-        waiting = session.scalar(select(func.count()).select_from(EventRow).where(EventRow.state == "Waiting")) or 0
-    return DeliveryReport(delivered, failed, given_up, waiting)
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="deliver") as pool:
+        while (
+            tried < limit
+            and not stop()
+            and (claimed := _claim(store, clock.now(), settings, min(_AT_ONCE, limit - tried)))
+        ):
+            attempts = {pool.submit(_attempt, transports, one): one for one in claimed}
+            for done in as_completed(attempts):
+                one, problem = attempts[done], done.result()
+                ended = outbox.note(
+                    store, EventRow, one.seq, one.attempt, problem, now=clock.now(), give_up_at=one.give_up_at
+                )
+                tried += 1
+                delivered += problem is None
+                failed += problem is not None
+                given_up += ended and problem is not None
+    outbox.forget_old(store, EventRow, clock.now())
+    return DeliveryReport(delivered, failed, given_up, outbox.waiting(store, EventRow))
 
 
 def webhook_secret(settings: MarketplaceSettings, requester_id: str) -> str:
@@ -85,7 +112,7 @@ def webhook_secret(settings: MarketplaceSettings, requester_id: str) -> str:
     return hmac.new(settings.secret_key.encode(), f"webhook\n{requester_id}".encode(), hashlib.sha256).hexdigest()
 
 
-def _claim(store: Store, now: datetime, settings: MarketplaceSettings, size: int) -> list[tuple[int, str, Outgoing]]:
+def _claim(store: Store, now: datetime, settings: MarketplaceSettings, size: int) -> list[_Claimed]:
     earlier = aliased(EventRow)
     is_first = ~exists().where(
         earlier.queue == EventRow.queue,
@@ -93,21 +120,12 @@ def _claim(store: Store, now: datetime, settings: MarketplaceSettings, size: int
         earlier.state == "Waiting",
         earlier.seq < EventRow.seq,
     )
-    query = (
-        select(EventRow)
-        .where(EventRow.state == "Waiting", EventRow.next_attempt_at <= now, is_first)
-        .order_by(EventRow.seq)
-        .limit(size)
-        .with_for_update(skip_locked=True)
-    )
     with store.session(writes=True) as session:
-        rows = session.scalars(query).all()
-        for row in rows:
-            row.attempts += 1
-            row.next_attempt_at = now + LEASE
         return [
-            (
+            _Claimed(
                 row.seq,
+                row.attempts,
+                row.recorded_at + GIVE_UP_AFTER,
                 row.transport,
                 Outgoing(
                     row.destination,
@@ -117,43 +135,27 @@ def _claim(store: Store, now: datetime, settings: MarketplaceSettings, size: int
                     webhook_secret(settings, row.requester_id),
                 ),
             )
-            for row in rows
+            for row in outbox.claim(session, EventRow, now, size, is_first)
         ]
 
 
-def _forget_old(store: Store, now: datetime) -> None:
-    old = (EventRow.state != "Waiting", EventRow.ended_at <= now - KEPT_FOR)
-    with store.session(writes=False) as session:
-        if session.scalar(select(exists().where(*old))) is not True:
-            return
-    with store.session(writes=True) as session:
-        session.execute(delete(EventRow).where(*old))
-
-
-def _attempt(transports: Mapping[str, Transport], name: str, outgoing: Outgoing) -> str | None:
+def _attempt(transports: Mapping[str, Transport], claimed: _Claimed) -> str | None:
+    """Return what went wrong, None if nothing did."""
+    name, problem = claimed.transport, None
     if name not in transports:
-        return f"This marketplace has no transport {name} configured."
-    try:
-        transports[name].send(outgoing)
-    except Exception as error:  # whatever a transport raises, the event waits for its next attempt
-        _log.warning("event %s was not delivered by %s: %s", outgoing.document_id, name, type(error).__name__)
-        return f"{type(error).__name__}: {error}"[:1000]
-    return None
+        problem = f"This marketplace has no transport {name} configured."
+    else:
+        try:
+            transports[name].send(claimed.outgoing)
+        except Exception as error:  # whatever a transport raises, the event waits for its next attempt
+            problem = f"{type(error).__name__}: {error}"[:1000]
+    if problem is not None:
+        # A destination can name a person, so the log has the event's id, by which the rest is found.
+        _log.warning(
+            "event %s: attempt %d by %s failed: %s", claimed.outgoing.document_id, claimed.attempt, name, _kind(problem)
+        )
+    return problem
 
 
-def _note(store: Store, now: datetime, seq: int, problem: str | None) -> bool:
-    """Write down how an attempt went, and return whether the event is done with."""
-    with store.session(writes=True) as session:
-        row = session.get_one(EventRow, seq)
-        row.last_error = problem
-        if problem is None:
-            row.state = "Delivered"
-        elif row.recorded_at + GIVE_UP_AFTER <= now:
-            row.state = "Failed"
-        else:
-            # 10 s, 40 s, 160 s and so on: the exponent is bounded, so that the number is too.
-            delay = min(_FIRST_DELAY * 4 ** min(row.attempts - 1, 8), _LONGEST_DELAY)
-            row.next_attempt_at = now + timedelta(seconds=delay)
-        if row.state != "Waiting":
-            row.ended_at = now
-        return row.state != "Waiting"
+def _kind(problem: str) -> str:
+    return problem.partition(":")[0]

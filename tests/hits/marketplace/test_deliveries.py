@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from datetime import timedelta
 
+import pytest
 from sqlalchemy import select
 
-from hits.marketplace.deliveries import GIVE_UP_AFTER, KEPT_FOR, LEASE, DeliveryReport, Outgoing
+from hits.marketplace.deliveries import GIVE_UP_AFTER, DeliveryReport, Outgoing
+from hits.marketplace.outbox import KEPT_FOR, LEASE
 from hits.marketplace.tables import EventRow
 from tests.hits.marketplace.market import Market
 from tests.hits.marketplace.test_notifications import Postman, subscribed
@@ -145,3 +148,56 @@ def test_what_was_done_a_month_ago_is_forgotten_and_what_waits_is_not(stored_mar
 
     with stored_market.engine.store.session(writes=False) as session:
         assert [row.state for row in session.scalars(select(EventRow))] == ["Waiting"]
+
+
+def test_a_slow_destination_holds_back_only_itself(market: Market) -> None:
+    subscribed(market, EventTypes=["HITCreated"])
+    slow, quick = market.create_hit(), market.create_hit()
+    others_went = threading.Event()
+
+    class Slow(Postman):
+        def send(self, outgoing: Outgoing) -> None:
+            if slow in outgoing.document:
+                assert others_went.wait(20), "the quick one waits for the slow one"
+            super().send(outgoing)
+            others_went.set()
+
+    postman = Slow()
+    assert market.engine.deliver_due({"SQS": postman}).delivered == 2
+    assert postman.names(quick) == postman.names(slow) == ["HITCreated"]
+
+
+def test_once_asked_to_stop_no_more_is_begun_and_the_rest_stays_due(market: Market) -> None:
+    subscribed(market, EventTypes=["HITCreated"])
+    for _ in range(20):
+        market.create_hit()
+    postman = Postman()
+
+    report = market.engine.deliver_due({"SQS": postman}, stop=lambda: bool(postman.got))
+    assert 0 < report.delivered < 20
+    assert report.waiting == 20 - report.delivered
+
+    assert market.engine.deliver_due({"SQS": postman}).delivered == 20 - report.delivered
+
+
+def test_what_a_timer_makes_happen_is_delivered_without_anybody_looking(market: Market) -> None:
+    subscribed(market, EventTypes=["HITExpired"])
+    hit_id = market.create_hit(LifetimeInSeconds=60)
+    market.clock.advance(minutes=2)
+    postman = Postman()
+
+    market.engine.deliver_due({"SQS": postman})
+
+    assert postman.names(hit_id) == ["HITExpired"]
+
+
+def test_a_failure_leaves_one_line_without_the_destination(market: Market, caplog: pytest.LogCaptureFixture) -> None:
+    subscribed(market, EventTypes=["HITCreated"], Transport="Email", Destination="ada@example.org")
+    market.create_hit()
+    market.create_hit()
+
+    market.engine.deliver_due({"Email": Failing()})
+
+    assert len(caplog.records) == 2
+    assert all("attempt 1 by Email failed: OSError" in record.getMessage() for record in caplog.records)
+    assert "ada@" not in caplog.text
