@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,10 @@ from hits.marketplace import (
     sigv4,
 )
 from hits.marketplace.clock import Clock
+from hits.marketplace.console_views import Actor
 from hits.marketplace.deliveries import DeliveryReport, Transport
+from hits.marketplace.engine_operators import OperatorSide
+from hits.marketplace.engine_requesters import RequesterSide
 from hits.marketplace.engine_workers import WorkerSide
 from hits.marketplace.errors import MarketplaceError
 from hits.marketplace.listing import Sort
@@ -33,7 +36,7 @@ from hits.marketplace.views import (
 __all__ = ["Marketplace", "Sort", "open_marketplace"]
 
 
-class Marketplace(WorkerSide):
+class Marketplace(WorkerSide, RequesterSide, OperatorSide):
     """One marketplace over one database; safe to share between threads, and between processes over one database."""
 
     # The Requester API
@@ -65,12 +68,16 @@ class Marketplace(WorkerSide):
         key = sigv4.verify(method, path, query, headers, body, lookup_secret=lookup, now=self.signing_clock.now())
         return owners[key]
 
-    def deliver_due(self, transports: Mapping[str, Transport], *, limit: int = 500) -> DeliveryReport:
+    def deliver_due(
+        self, transports: Mapping[str, Transport], *, limit: int = 500, stop: Callable[[], bool] = deliveries.never
+    ) -> DeliveryReport:
         """Hand events that are due to their transports (see `transports.transports`); a server calls it by and by.
 
-        At least once, in order per HIT and destination, with growing delays between attempts for three days.
+        At least once, in order per HIT and destination, with growing delays between attempts for three days. Timers
+        that are due are settled first, since they make events. Once `stop` says so, nothing more is begun.
         """
-        return deliveries.deliver_due(self.store, self.clock.now(), self.settings, transports, limit=limit)
+        self.settle()
+        return deliveries.deliver_due(self.store, self.clock, self.settings, transports, limit=limit, stop=stop)
 
     def webhook_secret(self, requester_id: str) -> str:
         """Return the secret that webhooks to a requester are signed with."""
@@ -125,10 +132,10 @@ class Marketplace(WorkerSide):
         with self._transaction(writes=False) as transaction:
             return accounts.entries(transaction, requester_id)
 
-    def create_access_key(self, requester_id: str) -> AccessKey:
-        """Create an access key; its secret is returned here and never again."""
+    def create_access_key(self, requester_id: str, *, by: Actor | None = None) -> AccessKey:
+        """Create an access key; its secret is returned here and never again. `by` is the requester unless given."""
         with self._transaction() as transaction:
-            return access_keys.create(transaction, requester_id)
+            return access_keys.create(transaction, requester_id, by or Actor.requester(requester_id))
 
     def access_key(self, access_key_id: str) -> tuple[str, str]:
         """Return (secret, requester id) of a key that is in force.
@@ -143,13 +150,13 @@ class Marketplace(WorkerSide):
         with self._transaction(writes=False) as transaction:
             return access_keys.every(transaction, requester_id)
 
-    def revoke_access_key(self, requester_id: str, access_key_id: str) -> None:
+    def revoke_access_key(self, requester_id: str, access_key_id: str, *, by: Actor | None = None) -> None:
         """End a key at once; revoking it again changes nothing.
 
         Raises OperatorError if the requester has no such key.
         """
         with self._transaction() as transaction:
-            access_keys.revoke(transaction, requester_id, access_key_id)
+            access_keys.revoke(transaction, requester_id, access_key_id, by or Actor.requester(requester_id))
 
     def create_layout(self, requester_id: str, name: str, html: str, *, frame_height: int = 0) -> HitLayout:
         """Register a page with `${placeholders}` that HITs can be made from by its id.
