@@ -9,6 +9,8 @@ hits.predictions.ModelUnavailable        a worker reads "the model is not availa
 │       └── LabelMismatch                the model's labels are not the task's labels
 ├── ModelQueueFull                       too many texts are waiting; ask again in some seconds
 ├── ModelTimeout                         no answer within the deadline
+├── EngineUnreachable                    the model server takes no connection
+├── EngineRefused                        the model server answers with something else (wrong name, labels, token)
 └── ModelFailed                          the model raised
     └── BadModelAnswer                   it answered, but not with finite probabilities of the task's labels
 
@@ -81,9 +83,10 @@ class LabelMismatch(FineTuningUnusable):
 class ModelQueueFull(ModelUnavailable):
     """More texts are waiting than the queue takes."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int | None = None) -> None:
+        waiting = "Too many" if limit is None else str(limit)
         super().__init__(
-            f"{limit} texts are already waiting for the model. Ask again in some seconds; no try was used."
+            f"{waiting} texts are already waiting for the model. Ask again in some seconds; no try was used."
         )
 
 
@@ -99,6 +102,23 @@ class ModelFailed(ModelUnavailable):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The model failed on this text ({reason}). No try was used; submit or try another text.")
+
+
+class EngineUnreachable(ModelUnavailable):
+    """The model server takes no connection, or lost it twice."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"The model server {url} can't be reached ({reason}). Start it, or correct DYNAHIT_ENGINE_URL; "
+            "no try was used."
+        )
+
+
+class EngineRefused(ModelUnavailable):
+    """The model server answered, but not with a prediction."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"The model server {url} can't be used: {reason}. No try was used.")
 
 
 class BadModelAnswer(ModelFailed):

@@ -31,7 +31,7 @@ class ModelCard:
 
 
 class TargetModel(Protocol):
-    """A loaded model. What it raises other than ModelUnavailable or InvalidInput is taken for a failure on this input."""
+    """A loaded model. What it raises beside ModelUnavailable and InvalidInput counts as a failure on this input."""
 
     @property
     def model_id(self) -> str: ...

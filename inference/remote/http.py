@@ -1,0 +1,115 @@
+"""One POST or GET to a model server: deadlines, one more try where nothing can count twice, errors in our words."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from inference.errors import BadModelAnswer, EngineRefused, EngineUnreachable, ModelQueueFull, ModelTimeout
+
+logger = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 2.0
+MAX_ANSWER_BYTES = 4_000_000
+BUSY = (429, 503)
+"""What servers say when their queue is full or no replica is up: worth asking again later, never a verdict."""
+DIED = (502, 504, 507)
+"""The process that computed is gone (507 is TorchServe's "Worker died"); its successor may answer."""
+
+
+def address(url: str) -> str:
+    """Return the server's address without a trailing slash. Raises EngineRefused for one that is no web address."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise EngineRefused(url, "it is no web address such as http://127.0.0.1:8080")
+    return url.rstrip("/")
+
+
+class ModelServer:
+    """A model server's address with its pool of connections; safe to use from several threads.
+
+    Predicting is free of side effects, so a lost connection or a died process is tried once more.
+    """
+
+    def __init__(self, url: str, *, seconds: float, headers: dict[str, str] | None = None) -> None:
+        self.url = address(url)
+        self.seconds = seconds
+        self._session = requests.Session()
+        # A proxy of the environment is for the world outside, and would see every text.
+        self._session.trust_env = False
+        self._session.headers.update(headers or {})
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=32))
+
+    def get(self, path: str) -> Any:
+        """Return the JSON that a path answers, None for an empty body. Raises as post does."""
+        return self._answer(self._send("GET", path, None, None))
+
+    def post(self, path: str, body: object, *, headers: dict[str, str] | None = None) -> Any:
+        """Post JSON and return the JSON of the answer.
+
+        Raises EngineUnreachable, ModelTimeout, ModelQueueFull, EngineRefused (with the server's words), BadModelAnswer.
+        """
+        return self._answer(self._send("POST", path, body, headers))
+
+    def _send(self, method: str, path: str, body: object, headers: dict[str, str] | None) -> requests.Response:
+        last: Exception | None = None
+        for _ in range(2):
+            try:
+                response = self._session.request(
+                    method,
+                    self.url + path,
+                    data=None if body is None else json.dumps(body).encode(),
+                    headers={**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})},
+                    timeout=(CONNECT_SECONDS, self.seconds),
+                    allow_redirects=False,
+                )
+            except requests.Timeout as error:
+                if isinstance(error, requests.ConnectTimeout):
+                    raise EngineUnreachable(self.url, "it takes no connection") from error
+                raise ModelTimeout(self.seconds) from error
+            except requests.RequestException as error:
+                last = error
+                continue
+            if response.status_code in DIED:
+                last = EngineRefused(self.url, f"HTTP {response.status_code}: {words_of(response)}")
+                continue
+            return response
+        if isinstance(last, EngineRefused):
+            raise last
+        raise EngineUnreachable(self.url, type(last).__name__) from last
+
+    def _answer(self, response: requests.Response) -> Any:
+        if response.status_code in BUSY:
+            raise ModelQueueFull(None)
+        if response.status_code != 200:
+            raise EngineRefused(self.url, f"HTTP {response.status_code}: {words_of(response)}")
+        if len(response.content) > MAX_ANSWER_BYTES:
+            raise BadModelAnswer(f"it answered with {len(response.content):,} bytes")
+        if not response.content:
+            return None
+        try:
+            return response.json()
+        except ValueError as error:
+            raise BadModelAnswer(f"it answered with {response.content[:80]!r} instead of JSON") from error
+
+
+def words_of(response: requests.Response) -> str:
+    """Return what a server said about an error, cut short, whatever form it has."""
+    try:
+        found = response.json()
+    except ValueError:
+        return response.text[:200]
+    if isinstance(found, dict):
+        for name in ("message", "error", "detail"):
+            if name in found:
+                return f"{found.get('type', '')} {found[name]}".strip()[:200]
+    return str(found)[:200]
