@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
@@ -16,15 +17,17 @@ from sqlalchemy.orm import Session
 from hits.errors import AlreadySubmitted, InvalidInput, NoTriesLeft, NotYetSubmittable, Refused, WrongWorker
 from hits.models import Assignment, Attempt, Hit
 from hits.models.people import worker_for
-from hits.predictions import Attribution, Prediction, WordAttribution
+from hits.predictions import AnswerSpan, Attribution, MemberAnswer, Prediction, WordAttribution
 from hits.states import AssignmentState, AttemptState, HitKind
-from hits.tasks import TaskSpec, digest_of, task
+from hits.tasks import SpanInput, TaskSpec, digest_of, task
 
 #: A model that was asked this long ago and has not answered was interrupted; its try is given back.
 INTERRUPTED_AFTER = timedelta(seconds=30)
 #: How far the probabilities of one prediction may be from 1 in sum.
 PROBABILITY_TOLERANCE = 1e-3
 WHY_MAX_CHARACTERS = 2000
+#: Of what is marked in a passage.
+DRAFT_MAX_CHARACTERS = 5000
 
 _ENTITY_ID = re.compile(r"[A-Z0-9]{1,64}")
 _WORKER_ID = re.compile(r"A[A-Z0-9]{1,63}")
@@ -113,7 +116,7 @@ def progress(session: Session, assignment: Assignment, now: datetime) -> Progres
     if done:
         hint = "This HIT is submitted."
     elif asking:
-        hint = "The model is reading your statement."
+        hint = "The model is reading what you wrote."
     elif fooling is not None:
         hint = "You fooled the model. Submit this HIT now."
     elif model_failed:
@@ -143,7 +146,7 @@ def begin_attempt(
         raise AlreadySubmitted
     if assignment.deadline_at is not None and now >= assignment.deadline_at:
         raise Refused("The time for this HIT is over, so nothing was sent to the model. What you wrote before is kept.")
-    answer = spec.check_answer(raw)
+    answer = spec.check_answer(raw, hit.context.fields)
     digest = digest_of(answer)
     attempts = _attempts(session, assignment)
     for attempt in attempts:
@@ -178,7 +181,7 @@ def begin_attempt(
     same.failure = None
     same.asked_at = now
     same.seconds = int((now - (assignment.opened_at or now)).total_seconds())
-    assignment.draft = {**(assignment.draft or {}), **answer}
+    assignment.draft = {**(assignment.draft or {}), **dict.fromkeys(spec.input_names, ""), **answer}
     session.flush()
     return same, True
 
@@ -194,18 +197,27 @@ def record_prediction(session: Session, attempt: Attempt, prediction: Prediction
     if attempt.state is not AttemptState.ASKING:
         return
     spec = task(attempt.hit.batch.round.task_code)
-    if fault := unusable(spec, prediction):
+    context = attempt.hit.context.fields if attempt.hit.context is not None else {}
+    if fault := unusable(spec, prediction, context):
         _give_back(attempt, f"The model's answer can't be used: {fault}.")
     else:
         attempt.state = AttemptState.ANSWERED
         attempt.answered_at = now
-        attempt.model_id = prediction.model_id
-        attempt.model_revision = prediction.revision
-        attempt.predicted_label = prediction.label
-        attempt.probabilities = {code: prediction.probabilities[code] for code in spec.label_codes}
+        judgement = spec.judge(attempt.goal_label, attempt.answer, prediction)
+        shown = judgement.shown
+        attempt.model_id = shown.model_id
+        attempt.model_revision = shown.revision
+        attempt.predicted_label = judgement.predicted_label
+        attempt.probabilities = {code: shown.probabilities[code] for code in spec.label_codes if shown.probabilities}
+        attempt.predicted_answer = asdict(shown.span) if shown.span is not None else None
+        attempt.answer_f1 = judgement.f1
+        attempt.confidence = shown.probabilities.get(shown.label, shown.confidence)
+        attempt.policy = prediction.policy
+        attempt.members = [_member_row(member) for member in prediction.members] or None
         attempt.latency_ms = prediction.latency_ms
         attempt.truncated = prediction.truncated
-        attempt.fooled = spec.is_fooled(attempt.goal_label, prediction.label)
+        attempt.characters_read = dict(prediction.characters_read) if prediction.characters_read else None
+        attempt.fooled = judgement.fooled
     session.flush()
 
 
@@ -218,33 +230,75 @@ def record_failure(session: Session, attempt: Attempt, reason: str) -> None:
         session.flush()
 
 
-def unusable(spec: TaskSpec, prediction: Prediction) -> str | None:
-    """Return what is wrong with a prediction, or None for a sound one."""
-    if set(prediction.probabilities) != set(spec.label_codes):
-        return f"its labels are {sorted(prediction.probabilities)}, the task's are {sorted(spec.label_codes)}"
-    values = prediction.probabilities.values()
+def unusable(spec: TaskSpec, prediction: Prediction, context: Mapping[str, str]) -> str | None:
+    """Return what is wrong with a prediction about a context, or None for a sound one."""
+    needed = prediction.wrong_members_needed
+    if needed is not None and not 1 <= needed <= len(prediction.members):
+        return f"{needed} of {len(prediction.members)} members can't be wrong"
+    answers: list[Prediction | MemberAnswer] = [prediction, *prediction.members]
+    for said in answers:
+        fault = (
+            _unusable_label(spec, said) if spec.span_input is None else _unusable_span(spec.span_input, said, context)
+        )
+        if fault is not None:
+            return fault
+    return None
+
+
+def _unusable_label(spec: TaskSpec, said: Prediction | MemberAnswer) -> str | None:
+    if set(said.probabilities) != set(spec.label_codes):
+        return f"its labels are {sorted(said.probabilities)}, the task's are {sorted(spec.label_codes)}"
+    values = said.probabilities.values()
     if not all(math.isfinite(value) and 0 <= value <= 1 for value in values):
         return "its probabilities are not numbers from 0 to 1"
     if abs(sum(values) - 1) > PROBABILITY_TOLERANCE:
         return "its probabilities don't add up to 1"
-    if prediction.label not in spec.label_codes or prediction.probabilities[prediction.label] < max(values):
+    if said.label not in spec.label_codes or said.probabilities[said.label] < max(values):
         return "its label is not the likeliest one"
     return None
 
 
-def store_attribution(session: Session, attempt: Attempt, attribution: Attribution) -> None:
-    """Store an explanation with its attempt. Flushes, never commits; the first one stays."""
-    if attempt.attribution is None:
+def _unusable_span(item: SpanInput, said: Prediction | MemberAnswer, context: Mapping[str, str]) -> str | None:
+    passage = context[item.of]
+    span = said.span
+    if span is None:
+        return "it holds no span"
+    if not 0 <= span.start < span.end <= len(passage) or passage[span.start : span.end] != span.text:
+        return f"its span {span.start} to {span.end} is not what stands there in the {item.of}"
+    if said.confidence is not None and not (math.isfinite(said.confidence) and 0 <= said.confidence <= 1):
+        return "its confidence is not a number from 0 to 1"
+    return None
+
+
+def _member_row(member: MemberAnswer) -> dict[str, Any]:
+    return {**asdict(member), "probabilities": dict(member.probabilities)}
+
+
+def stored_answer(attempt: Attempt) -> AnswerSpan | None:
+    """Return the stretch that the model answered with, of tasks where it marks one."""
+    return None if attempt.predicted_answer is None else AnswerSpan(**attempt.predicted_answer)
+
+
+def store_attribution(session: Session, attempt: Attempt, attribution: Attribution, *, of_goal: bool = False) -> None:
+    """Store an explanation with its attempt. Flushes, never commits; the first one stays.
+
+    ``of_goal`` marks one for the label that the writer aimed at instead of the one that the model said.
+    """
+    if of_goal:
+        if attempt.goal_attribution is None:
+            attempt.goal_attribution = asdict(attribution)
+    elif attempt.attribution is None:
         attempt.attribution = asdict(attribution)
         attempt.convergence_delta = attribution.convergence_delta
-        session.flush()
+    session.flush()
 
 
-def stored_attribution(attempt: Attempt) -> Attribution | None:
+def stored_attribution(attempt: Attempt, *, of_goal: bool = False) -> Attribution | None:
     """Return the explanation stored with an attempt, if there is one."""
-    if attempt.attribution is None:
+    stored = attempt.goal_attribution if of_goal else attempt.attribution
+    if stored is None:
         return None
-    fields = dict(attempt.attribution)
+    fields = dict(stored)
     fields["words"] = tuple(WordAttribution(**word) for word in fields["words"])
     return Attribution(**fields)
 
@@ -258,7 +312,8 @@ def keep_draft(session: Session, assignment: Assignment, raw: Mapping[str, objec
     if assignment.state is not AssignmentState.OPENED or assignment.hit.batch.kind is not HitKind.CREATION:
         return
     spec = task(assignment.hit.batch.round.task_code)
-    longest = {item.name: item.max_characters for item in spec.answer_fields} | {"why": WHY_MAX_CHARACTERS}
+    longest = dict.fromkeys(spec.input_names, DRAFT_MAX_CHARACTERS)
+    longest |= {item.name: item.max_characters for item in spec.text_inputs} | {"why": WHY_MAX_CHARACTERS}
     typed = {name: _storable(raw[name], most) for name, most in longest.items() if name in raw}
     assignment.draft = {**(assignment.draft or {}), **typed}
     session.flush()

@@ -4,6 +4,7 @@ HitsError
 ├── NotFound                 nothing by that name
 ├── InvalidInput             a value that can't be used; says which and why
 │   ├── InvalidAnswer        a worker's answer that the task's rules refuse
+│   │   └── AmbiguousAnswer  it stands at several places of the passage; carries them
 │   └── InvalidContexts      a contexts file with broken lines; carries the findings
 ├── Refused                  the request is understood and may not be done
 │   ├── NoTriesLeft
@@ -39,6 +40,14 @@ class InvalidAnswer(InvalidInput):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class AmbiguousAnswer(InvalidAnswer):
+    """A marked answer that stands at several places; ``places`` are (start in characters, before, answer, after)."""
+
+    def __init__(self, field: str, message: str, places: Sequence[tuple[int, str, str, str]]) -> None:
+        super().__init__(field, message)
+        self.places = tuple(places)
 
 
 @dataclass(frozen=True)

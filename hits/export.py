@@ -30,8 +30,9 @@ def find_round(session: Session, task_code: str, number: int) -> Round:
 def export_round(session: Session, task_code: str, number: int) -> Iterator[dict[str, Any]]:
     """Yield the round's collected attempts, oldest first, the same rows in the same order every time.
 
-    ``verdict`` is ``not_validated`` where the model was right. ``tries`` is how many the writer had used by then.
-    Worker and assignment ids never appear.
+    ``answer`` holds a marked answer as text and ``NAME_start``, counted in Unicode characters of the context field; the
+    model's own, ``model.answer``, likewise. ``verdict`` is ``not_validated`` where the model was right. ``tries`` is
+    how many the writer had used by then. Worker and assignment ids never appear.
     """
     round_ = find_round(session, task_code, number)
     of_round = select(Example).join(Example.attempt).where(Example.round_id == round_.id)
@@ -61,15 +62,27 @@ def _row(session: Session, round_: Round, example: Example) -> dict[str, Any]:
             "revision": attempt.model_revision,
             "label": attempt.predicted_label,
             "probabilities": attempt.probabilities,
+            "answer": attempt.predicted_answer,
+            "confidence": attempt.confidence,
             "truncated": attempt.truncated,
+            "characters_read": attempt.characters_read,
+            "policy": attempt.policy,
+            "members": attempt.members,
         },
         "fooled": example.fooled,
+        "answer_f1": attempt.answer_f1,
         "attribution": attempt.attribution,
+        "goal_attribution": attempt.goal_attribution,
         "tries": attempt.try_number,
         "seconds": attempt.seconds,
         "why": _why(session, attempt),
         "votes": [
-            {"validator": vote.validator.pseudonym, "label": vote.label, "flag_reason": vote.flag_reason}
+            {
+                "validator": vote.validator.pseudonym,
+                "label": vote.label,
+                "flag_reason": vote.flag_reason,
+                "details": vote.details,
+            }
             for vote in votes
         ],
         "writer": example.writer.pseudonym,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from hits.attempts import locked_hit
 from hits.errors import AlreadySubmitted, AlreadyVoted, InvalidAnswer, NotYetSubmittable, OwnExample, Refused
 from hits.models import Assignment, Example, Hit, HitBatch, HitItem, Round, Vote
 from hits.states import COLLECTED, AssignmentState, HitKind, HitState, Moderation, Verdict
-from hits.tasks import task
+from hits.tasks import TaskSpec, task
 from hits.tasks._spec import checked_text
 
 FLAG_REASON_MAX_CHARACTERS = 500
@@ -51,13 +51,15 @@ def outcome(
     agreeing_votes: int,
     max_votes: int,
     moderation: Moderation | None = None,
+    rejecting_labels: Collection[str] = (),
 ) -> Outcome:
     """Return what the votes say, whatever their order. ``labels`` are the label votes, ``flags`` counts the flags.
 
     - A flag stops everything until the requester has looked; upheld, the example is invalid; dismissed, the flag
       is no vote at all.
     - ``agreeing_votes`` for one label, more than for any other, settle it: the readers' label is the final one, also
-      against the writer's. The model was wrong if its label differs from theirs.
+      against the writer's. The model was wrong if its label differs from theirs. Agreement on one of
+      ``rejecting_labels`` makes the example invalid.
     - Otherwise another vote is asked for, up to ``max_votes``.
     - At the most votes without agreement: invalid if the majority is against the writer's label, else unresolved.
     """
@@ -70,6 +72,8 @@ def outcome(
     leads_alone = len(ranked) == 1 or (len(ranked) > 1 and ranked[1][1] < top)
     if top >= agreeing_votes and leads_alone:
         final = ranked[0][0]
+        if final in rejecting_labels:
+            return Outcome(Verdict.INVALID, final, 0, False)
         model_wrong = final != model_label
         verdict = Verdict.VALID_AND_MODEL_WRONG if model_wrong else Verdict.VALID_AND_MODEL_RIGHT
         return Outcome(verdict, final, 0, model_wrong and final == goal_label)
@@ -142,11 +146,13 @@ def record_vote(
     *,
     label: str | None = None,
     flag_reason: str | None = None,
+    details: Mapping[str, str] | None = None,
     now: datetime,
 ) -> Vote:
     """Store a judgement as a draft; judging the same example again in this assignment replaces it. Flushes only.
 
-    Raises InvalidInput (unknown label, both or neither, empty flag reason), OwnExample, AlreadyVoted,
+    ``details`` are the task's vote choices; what was left open is left out, as are those of other labels.
+    Raises InvalidInput (unknown label or choice, both or neither, empty flag reason), OwnExample, AlreadyVoted,
     AlreadySubmitted, or Refused for an example that is not in this HIT and when the time is over.
     """
     hit = _locked_hit(session, assignment)
@@ -167,8 +173,10 @@ def record_vote(
         raise OwnExample
     if (label is None) == (flag_reason is None):
         raise InvalidAnswer("label", "Choose a label, or flag the statement with a reason: one of the two.")
+    spec = task(hit.batch.round.task_code)
+    said = checked_details(spec, label, details or {})
     if label is not None:
-        task(hit.batch.round.task_code).label(label)
+        spec.label(label)
     else:
         flag_reason = checked_text("flag_reason", "The reason for the flag", flag_reason, FLAG_REASON_MAX_CHARACTERS)
     vote = session.scalar(
@@ -183,9 +191,25 @@ def record_vote(
     vote.assignment_id = assignment.id
     vote.label = label
     vote.flag_reason = flag_reason
+    vote.details = said or None
     vote.created_at = now
     session.flush()
     return vote
+
+
+def checked_details(spec: TaskSpec, label: str | None, raw: Mapping[str, str]) -> dict[str, str]:
+    """Return what a validator said besides the label. Raises InvalidAnswer for a choice that there is not."""
+    found = {}
+    for choices in spec.vote_choices:
+        said = raw.get(choices.name, "")
+        if not said or label not in choices.with_labels:
+            continue
+        if said not in dict(choices.options):
+            raise InvalidAnswer(
+                choices.name, f"“{choices.label}” has no choice {said!r}. Choose one, or leave it open."
+            )
+        found[choices.name] = said
+    return found
 
 
 def save_votes(session: Session, assignment: Assignment, now: datetime) -> None:
@@ -277,6 +301,7 @@ def _outcome_of(session: Session, example: Example) -> Outcome:
         agreeing_votes=example.round.agreeing_votes,
         max_votes=example.round.max_votes,
         moderation=example.moderation,
+        rejecting_labels=task(example.round.task_code).rejecting_labels,
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from hits.db import Base, UsdCents, UtcDateTime, by_value
@@ -45,6 +45,12 @@ class ModelVersion(Base):
     model_id: Mapped[str] = mapped_column(String(200))
     revision: Mapped[str] = mapped_column(String(80))
     labels: Mapped[list[str]] = mapped_column(JSON)
+    #: The model's own label names by the task's.
+    label_map: Mapped[dict[str, str] | None] = mapped_column(JSON(none_as_null=True))
+    weights_sha256: Mapped[str | None] = mapped_column(String(64))
+    licence: Mapped[str | None] = mapped_column(String(200))
+    parameters: Mapped[int | None] = mapped_column(BigInteger)
+    seed: Mapped[int | None]
     card: Mapped[dict[str, Any]] = mapped_column(JSON)
     first_seen_at: Mapped[datetime] = mapped_column(UtcDateTime())
 

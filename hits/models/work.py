@@ -82,10 +82,23 @@ class Attempt(Base):
     fooled: Mapped[bool | None]
     latency_ms: Mapped[float | None]
     truncated: Mapped[bool | None]
+    #: How many characters of each model field the model saw, when it did not see all.
+    characters_read: Mapped[dict[str, int] | None] = mapped_column(JSON(none_as_null=True))
+    #: hits.predictions.AnswerSpan: the model's own answer, of tasks where it marks one.
+    predicted_answer: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: SQuAD token F1 of the model's answer against the writer's.
+    answer_f1: Mapped[float | None]
+    #: The probability of the predicted label, or of the model's span among all spans.
+    confidence: Mapped[float | None]
+    #: Of an ensemble: its rule, and hits.predictions.MemberAnswer of every member that was asked.
+    policy: Mapped[str | None] = mapped_column(String(200))
+    members: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
 
     #: hits.predictions.Attribution as stored by attempts.store_attribution; None until asked for.
     attribution: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     convergence_delta: Mapped[float | None]
+    #: The same for the label that the writer aimed at, where the model said another.
+    goal_attribution: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
     assignment: Mapped[Assignment] = relationship()
     hit: Mapped[Hit] = relationship()
@@ -134,6 +147,8 @@ class Vote(Base):
     assignment_id: Mapped[int] = mapped_column(ForeignKey("assignment.id"), index=True)
     label: Mapped[str | None] = mapped_column(String(40))
     flag_reason: Mapped[str | None] = mapped_column(String(500))
+    #: What was said besides, by the task's vote choices.
+    details: Mapped[dict[str, str] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime())
     #: Set when the assignment is collected; before that the vote is a draft that its validator may change.
     counted_at: Mapped[datetime | None] = mapped_column(UtcDateTime())

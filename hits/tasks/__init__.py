@@ -8,21 +8,42 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 from hits.errors import NotFound
-from hits.tasks._spec import ContextField, Label, QuizItem, TaskSpec, TextInput, WorkedExample, digest_of, incomplete
+from hits.tasks._spec import (
+    AnswerKind,
+    Choices,
+    ContextField,
+    Judgement,
+    Label,
+    QuizItem,
+    SpanInput,
+    TaskSpec,
+    TextInput,
+    WorkedExample,
+    digest_of,
+    incomplete,
+)
+from hits.tasks._squad import RIGHT_FROM_F1, exact_match, token_f1
 
 __all__ = [
+    "RIGHT_FROM_F1",
     "TASKS",
+    "AnswerKind",
+    "Choices",
     "ContextField",
+    "Judgement",
     "Label",
     "QuizItem",
+    "SpanInput",
     "TaskSpec",
     "TextInput",
     "WorkedExample",
     "digest_of",
+    "exact_match",
     "find_tasks",
     "register",
     "register_package",
     "task",
+    "token_f1",
 ]
 
 

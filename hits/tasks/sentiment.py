@@ -73,6 +73,9 @@ TASK = TaskSpec(
         QuizItem("My old phone was slow; this one is not.", "positive", "The comparison favours the new phone."),
         QuizItem("I wanted to like it.", "negative", "It says, politely, that the writer did not."),
         QuizItem("The parcel came on the day that was announced.", "neutral", "A plain report."),
+        QuizItem("I have been to worse concerts, but only two.", "negative", "Nearly the worst: that is no praise."),
+        QuizItem("My only complaint is that it ended.", "positive", "The complaint is a compliment."),
+        QuizItem("The blue tent sleeps four, the green one six.", "neutral", "A comparison without a preference."),
     ),
     default_model="embedded:sentiment",
 )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hits.errors import InvalidAnswer, InvalidInput
-from hits.tasks import digest_of, incomplete, task
+from hits.errors import AmbiguousAnswer, InvalidAnswer, InvalidInput
+from hits.predictions import AnswerSpan, MemberAnswer, Prediction
+from hits.tasks import AnswerKind, QuizItem, SpanInput, digest_of, incomplete, task, token_f1
 from hits.tasks._spec import checked_text
+from hits.tasks._squad import answer_words
 
-SENTIMENT = task("sentiment")
+SENTIMENT, NLI, QA = task("sentiment"), task("nli"), task("qa")
 
 
 def test_a_text_is_trimmed_outside_and_untouched_inside() -> None:
@@ -55,11 +59,182 @@ def test_the_model_reads_the_model_fields_only() -> None:
     assert SENTIMENT.model_input({"prompt": "p"}, {"statement": "s"}) == {"statement": "s"}
 
 
-def test_a_model_is_fooled_when_it_says_another_label() -> None:
-    assert SENTIMENT.is_fooled("negative", "neutral")
-    assert not SENTIMENT.is_fooled("neutral", "neutral")
+@pytest.mark.parametrize(
+    ("code", "kind"), [("sentiment", AnswerKind.TEXT), ("hate", AnswerKind.TEXT), ("nli", "pair"), ("qa", "span")]
+)
+def test_the_kind_follows_from_the_fields(code: str, kind: AnswerKind) -> None:
+    assert task(code).kind is AnswerKind(kind)
+
+
+def test_a_model_that_reads_three_fields_is_of_no_embedded_kind() -> None:
+    wider = dataclasses.replace(NLI, model_fields=("premise", "hypothesis", "hypothesis"))
+
+    assert wider.kind is AnswerKind.FIELDS
+
+
+def said(label: str, sure: float = 0.8, **fields: object) -> Prediction:
+    rest = (1 - sure) / 2
+    others = [code for code in SENTIMENT.label_codes if code != label]
+    return Prediction("m", "1", label, {label: sure, others[0]: rest, others[1]: rest}, 1.0, **fields)  # type: ignore[arg-type]
+
+
+def member(name: str, label: str, sure: float) -> MemberAnswer:
+    return MemberAnswer(name, "1", label, said(label, sure).probabilities)
+
+
+def test_a_classifier_is_fooled_when_it_says_another_label() -> None:
+    fooled = SENTIMENT.judge("negative", {"statement": "s"}, said("neutral"))
+    held = SENTIMENT.judge("neutral", {"statement": "s"}, said("neutral"))
+
+    assert (fooled.predicted_label, fooled.fooled, fooled.f1) == ("neutral", True, None)
+    assert (held.fooled, held.shown.model_id) == (False, "m")
     with pytest.raises(InvalidInput, match="'sad' is not a label of the sentiment task"):
-        SENTIMENT.is_fooled("sad", "neutral")
+        SENTIMENT.judge("sad", {"statement": "s"}, said("neutral"))
+    with pytest.raises(InvalidInput, match="'LABEL_0' is not a label"):
+        SENTIMENT.judge("neutral", {"statement": "s"}, said("LABEL_0"))
+
+
+@pytest.mark.parametrize(
+    ("needed", "labels", "fooled", "shown"),
+    [
+        (1, ["negative", "positive", "negative"], True, "b"),
+        (2, ["negative", "positive", "negative"], False, "c"),
+        (2, ["positive", "positive", "negative"], True, "b"),
+        (3, ["positive", "neutral", "positive"], True, "c"),
+        (1, ["negative", "negative", "negative"], False, "c"),
+    ],
+)
+def test_an_ensemble_is_fooled_when_enough_members_are_wrong(
+    needed: int, labels: list[str], fooled: bool, shown: str
+) -> None:
+    members = tuple(
+        member(name, label, 0.5 + at / 10) for at, (name, label) in enumerate(zip("abc", labels, strict=True))
+    )
+    prediction = said("negative", members=members, wrong_members_needed=needed, policy=f"wrong>={needed}")
+
+    judged = SENTIMENT.judge("negative", {"statement": "s"}, prediction)
+
+    assert (judged.fooled, judged.shown.model_id) == (fooled, shown)
+    assert judged.predicted_label == dict(zip("abc", labels, strict=True))[shown]
+
+
+def test_an_ensemble_that_gives_one_answer_is_judged_by_it() -> None:
+    prediction = said("positive", members=(member("a", "negative", 0.9), member("b", "positive", 0.99)), policy="mean")
+
+    judged = SENTIMENT.judge("negative", {"statement": "s"}, prediction)
+
+    assert (judged.fooled, judged.shown.model_id) == (True, "m")
+
+
+PASSAGE = "one two three four five six seven eight nine ten"
+
+
+def span(text: str, sure: float | None = 0.5, **fields: object) -> Prediction:
+    start = PASSAGE.index(text)
+    found = AnswerSpan(start, start + len(text), text)
+    return Prediction("m", "1", "", {}, 1.0, span=found, confidence=sure, **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("marked", "read", "fooled", "label"),
+    [
+        ("two three", "two three", False, "right"),
+        ("one two three four five", "five six seven eight nine", True, "wrong"),
+        ("one two three four five", "four five six seven eight", False, "right"),
+        ("one two", "two three four", False, "right"),
+        ("one two", "two three four five", True, "wrong"),
+    ],
+)
+def test_a_reader_is_fooled_strictly_below_the_threshold(marked: str, read: str, fooled: bool, label: str) -> None:
+    judged = QA.judge("right", {"question": "q", "answer": marked, "answer_start": "0"}, span(read))
+
+    assert (judged.fooled, judged.predicted_label) == (fooled, label)
+    assert judged.f1 == token_f1(read, marked)
+    assert judged.shown.span is not None
+    assert judged.shown.span.text == read
+
+
+def test_of_readers_the_most_confident_wrong_one_is_shown_when_enough_are_wrong() -> None:
+    members = tuple(
+        MemberAnswer(name, "1", "", {}, span(text).span, sure)
+        for name, text, sure in (("a", "one two", 0.9), ("b", "six", 0.4), ("c", "ten", 0.6))
+    )
+    answer = {"question": "q", "answer": "one two", "answer_start": "0"}
+
+    two = QA.judge("right", answer, span("ten", members=members, wrong_members_needed=2))
+    three = QA.judge("right", answer, span("ten", members=members, wrong_members_needed=3))
+
+    assert (two.fooled, two.shown.model_id, two.predicted_label, two.f1) == (True, "c", "wrong", 0.0)
+    assert (three.fooled, three.shown.model_id, three.predicted_label, three.f1) == (False, "a", "right", 1.0)
+
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+HARD = f"Ze\u0301bra {FAMILY} \u05e9\u05dc\u05d5\u05dd\nthe toll, then the toll."
+
+
+def answered(passage: str = HARD, **fields: str) -> dict[str, str]:
+    return QA.check_answer({"question": "What is it then?", **fields}, {"passage": passage})
+
+
+@given(st.data(), st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60))
+def test_what_the_browser_marks_is_stored_as_it_stands_with_its_place(data: st.DataObject, passage: str) -> None:
+    start = data.draw(st.integers(0, len(passage) - 1))
+    end = data.draw(st.integers(start + 1, len(passage)))
+    marked = passage[start:end]
+    units = len(passage[:start].encode("utf-16-le")) // 2
+    if not answer_words(marked.strip()):
+        with pytest.raises(InvalidAnswer):
+            answered(passage, answer=marked, answer_start_utf16=str(units))
+        return
+
+    stored = answered(passage, answer=marked, answer_start_utf16=str(units))
+
+    at = int(stored["answer_start"])
+    assert stored["answer"] == marked.strip()
+    assert passage[at : at + len(stored["answer"])] == stored["answer"]
+    assert start <= at < end
+    assert answered(passage, answer=stored["answer"], answer_start=stored["answer_start"]) == stored
+
+
+def test_an_answer_is_found_by_its_text_when_no_place_is_sent_or_a_false_one() -> None:
+    at = HARD.index("\u05e9")
+
+    for sent in ({}, {"answer_start": "x"}, {"answer_start_utf16": "-1"}, {"answer_start": "3"}, {"answer_start": ""}):
+        assert answered(answer=" \u05e9\u05dc\u05d5\u05dd ", **sent)["answer_start"] == str(at)
+    assert answered(answer="z\u00e9bra")["answer"] == "Ze\u0301bra"
+    assert answered("The toll\nrose", answer="toll\r\nrose")["answer"] == "toll\nrose"
+
+
+def test_an_answer_at_several_places_is_asked_for() -> None:
+    with pytest.raises(AmbiguousAnswer, match="2 times") as caught:
+        answered(answer="TOLL")
+
+    first, second = caught.value.places
+    assert (HARD[first[0] :][:4], first[2], second[3]) == ("toll", "toll", ".")
+    assert answered(answer="TOLL", answer_start=str(second[0]))["answer_start"] == str(HARD.rindex("toll"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (None, "is missing"),
+        ("", "is missing"),
+        ("the", "holds no word"),
+        ("?!", "holds no word"),
+        ("nowhere in it", "does not stand in the text"),
+        ("x" * 5000, "does not stand"),
+        ("a\0b", "does not stand"),
+    ],
+)
+def test_what_is_no_answer_is_refused_with_the_next_step(answer: str | None, message: str) -> None:
+    with pytest.raises(InvalidAnswer, match=message) as caught:
+        QA.check_answer({"question": "What is it?", "answer": answer}, {"passage": HARD})
+    assert caught.value.field == "answer"
+
+
+def test_a_sentence_has_words() -> None:
+    with pytest.raises(InvalidAnswer, match="has 1 word; write a whole sentence, 3 words at least"):
+        NLI.check_answer({"hypothesis": "No."}, {"premise": "p"})
 
 
 def test_the_goal_is_a_sentence() -> None:
@@ -83,3 +258,23 @@ def test_every_finding_about_a_task_is_told() -> None:
 
     assert len(findings) > 5
     assert incomplete(SENTIMENT) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({"goals": ("wrong",)}, "can't be a goal"),
+        ({"goals": ("maybe",)}, "'maybe' is no label"),
+        ({"goal_words": "Ask."}, "must hold {goal}"),
+        ({"labels": (*QA.labels, SENTIMENT.labels[0])}, "has two labels"),
+        ({"model_fields": ("question", "passage")}, "reads ('passage', question)"),
+        ({"answer_fields": (*QA.answer_fields, SpanInput("second", "s", "", "passage"))}, "one answer at most"),
+        ({"answer_fields": (QA.answer_fields[0], SpanInput("answer", "a", "", "page"))}, "no context field"),
+        ({"answer_fields": ()}, "nothing to answer"),
+        ({"quiz": (QuizItem("Who?", "right", "f", {"passage": "a b"}, "c"),)}, "must stand once"),
+        ({"quiz": (QuizItem("Who?", "right", "f", {"page": "a b"}, "a"),)}, "unknown field 'page'"),
+    ],
+)
+def test_a_task_with_a_marked_answer_is_looked_through(changes: dict[str, object], finding: str) -> None:
+    assert incomplete(QA) == []
+    assert finding in "; ".join(incomplete(dataclasses.replace(QA, **changes)))  # type: ignore[arg-type]
