@@ -5,7 +5,8 @@ from __future__ import annotations
 from cryptography.fernet import Fernet, InvalidToken
 from sqlalchemy import select
 
-from hits.marketplace import accounts
+from hits.marketplace import accounts, audit
+from hits.marketplace.console_views import Actor
 from hits.marketplace.errors import MarketplaceError, OperatorError
 from hits.marketplace.identifiers import new_access_key_id, new_secret
 from hits.marketplace.tables import AccessKeyRow
@@ -13,7 +14,7 @@ from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import AccessKey, AccessKeyInfo
 
 
-def create(transaction: Transaction, requester_id: str) -> AccessKey:
+def create(transaction: Transaction, requester_id: str, by: Actor) -> AccessKey:
     """Create a key for a requester."""
     accounts.find(transaction, requester_id)
     key = AccessKey(new_access_key_id(), new_secret())
@@ -25,6 +26,7 @@ def create(transaction: Transaction, requester_id: str) -> AccessKey:
             created_at=transaction.now,
         )
     )
+    audit.record(transaction, by, "access key created", "requester", requester_id, access_key_id=key.access_key_id)
     return key
 
 
@@ -57,7 +59,7 @@ def every(transaction: Transaction, requester_id: str) -> list[AccessKeyInfo]:
     return [AccessKeyInfo(row.access_key_id, row.created_at, row.revoked_at) for row in rows]
 
 
-def revoke(transaction: Transaction, requester_id: str, access_key_id: str) -> None:
+def revoke(transaction: Transaction, requester_id: str, access_key_id: str, by: Actor) -> None:
     """End a key.
 
     Raises OperatorError if the requester has no such key.
@@ -65,7 +67,9 @@ def revoke(transaction: Transaction, requester_id: str, access_key_id: str) -> N
     row = transaction.session.get(AccessKeyRow, access_key_id)
     if row is None or row.requester_id != requester_id:
         raise OperatorError(f"Requester {requester_id} has no access key {access_key_id!r}.")
-    row.revoked_at = row.revoked_at or transaction.now
+    if row.revoked_at is None:
+        row.revoked_at = transaction.now
+        audit.record(transaction, by, "access key revoked", "requester", requester_id, access_key_id=access_key_id)
 
 
 def _cipher(transaction: Transaction) -> Fernet:

@@ -111,12 +111,12 @@ def top_up(transaction: Transaction, requester_id: str, amount: Decimal, note: s
     find(transaction, requester_id)
     row = lock(transaction, requester_id)
     enter(transaction, row, "deposit", deposited=cents, note=note)
-    return _balance(row)
+    return balance_of(row)
 
 
 def balance(transaction: Transaction, requester_id: str) -> Balance:
     """Return a requester's money."""
-    return _balance(find(transaction, requester_id))
+    return balance_of(find(transaction, requester_id))
 
 
 def entries(transaction: Transaction, requester_id: str) -> list[AccountEntry]:
@@ -125,19 +125,21 @@ def entries(transaction: Transaction, requester_id: str) -> list[AccountEntry]:
     rows = transaction.session.scalars(
         select(AccountEntryRow).where(AccountEntryRow.requester_id == requester_id).order_by(AccountEntryRow.seq)
     )
-    return [
-        AccountEntry(
-            row.at,
-            row.kind,
-            from_cents(row.deposited_cents),
-            from_cents(row.held_cents),
-            from_cents(row.spent_cents),
-            row.hit_id,
-            row.assignment_id,
-            row.note,
-        )
-        for row in rows
-    ]
+    return [entry_view(row) for row in rows]
+
+
+def entry_view(row: AccountEntryRow) -> AccountEntry:
+    """Return the record of one line of an account."""
+    return AccountEntry(
+        row.at,
+        row.kind,
+        from_cents(row.deposited_cents),
+        from_cents(row.held_cents),
+        from_cents(row.spent_cents),
+        row.hit_id,
+        row.assignment_id,
+        row.note,
+    )
 
 
 def enter(
@@ -178,7 +180,8 @@ def enter(
     )
 
 
-def _balance(row: RequesterRow) -> Balance:
+def balance_of(row: RequesterRow) -> Balance:
+    """Return the money of an account at hand."""
     return Balance(
         from_cents(row.deposited_cents),
         from_cents(row.available_cents),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import and_, or_, select
 
-from hits.marketplace import accounts, lifecycle, paging
+from hits.marketplace import accounts, disputes, lifecycle, paging
 from hits.marketplace.errors import (
     ASSIGNMENT_DOES_NOT_EXIST,
     FILE_UPLOAD_NOT_SUPPORTED,
@@ -73,6 +73,8 @@ def approve_assignment(transaction: Transaction, requester_id: str, params: Para
         raise _not_submitted(assignment)
     account = accounts.lock(transaction, requester_id)
     lifecycle.approve(transaction, account, hit, assignment, feedback=params.get("RequesterFeedback"))
+    if overrides:
+        disputes.settle_if_open(transaction, assignment)
     return {}
 
 

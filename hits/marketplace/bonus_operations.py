@@ -6,8 +6,9 @@ from typing import Any
 
 from sqlalchemy import select
 
-from hits.marketplace import accounts, fees, lifecycle, paging, tokens
+from hits.marketplace import accounts, audit, fees, lifecycle, paging, tokens
 from hits.marketplace.assignment_operations import own_assignment
+from hits.marketplace.console_views import Actor
 from hits.marketplace.errors import (
     ASSIGNMENT_DOES_NOT_EXIST,
     DUPLICATE_REQUEST,
@@ -54,6 +55,14 @@ def send_bonus(transaction: Transaction, requester_id: str, params: Params) -> P
             reason=params["Reason"],
             granted_at=transaction.now,
         )
+    )
+    audit.record(
+        transaction,
+        Actor.requester(requester_id),
+        "bonus",
+        "assignment",
+        assignment.assignment_id,
+        amount=wire(amount),
     )
     tokens.remember(transaction, requester_id, "SendBonus", token, assignment.assignment_id)
     return {}

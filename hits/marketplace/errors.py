@@ -5,7 +5,8 @@ SiteError                        a refusal that a person reads
   NotSignedIn                    wrong user name or password
   InvitationUnknown / InvitationUsed
   UserNameTaken / UserNameUnfit / PasswordUnfit
-  WorkerUnknown / HitUnknown / HitNotAvailable / HitNotShown / HitGroupEmpty / NotQualified / AlreadyWorkedOn
+  WorkerUnknown / HitUnknown / HitNotAvailable / HitNotShown / ElementsMissing / HitGroupEmpty / NotQualified
+  AlreadyWorkedOn
   AssignmentUnknown / AssignmentNotHeld / AssignmentReturned / TooLate / AlreadySubmitted
   PreviewCannotBeSubmitted / NothingSubmitted / AnswerTooLarge
   BlockedByRequester             the requester takes no work from this worker
@@ -21,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
+
+from hits.marketplace.words import Words, words
 
 if TYPE_CHECKING:
     from hits.marketplace.views import MissingQualification
@@ -260,6 +263,21 @@ class HitNotShown(SiteError):
         )
 
 
+class ElementsMissing(SiteError):
+    """A page of HTML that needs elements of Amazon's which are not there."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Name them, and say that it is not the worker's fault."""
+        super().__init__(
+            words(
+                "This HIT's page needs %(names)s, which this site cannot show, so it could not be answered. "
+                "It cannot be accepted here. Choose another one.",
+                names=", ".join(names),
+            )
+        )
+        self.names = tuple(names)
+
+
 class HitGroupEmpty(SiteError):
     """No HIT of the group is left for this worker."""
 
@@ -460,28 +478,32 @@ class MessageUnfit(SiteError):
     def __init__(self, length: int, most: int) -> None:
         """Say the rule."""
         super().__init__(
-            f"A message has at most {most} characters, and this one has {length}. It was not sent."
+            words(
+                "A message has at most %(most)d characters, and this one has %(length)d. It was not sent.",
+                most=most,
+                length=length,
+            )
             if length
-            else "Write what you want to say. Nothing was sent."
+            else words("Write what you want to say. Nothing was sent.")
         )
 
 
 class ReportUnfit(SiteError):
     """A report without a reason of the list, or without the words that the reason needs."""
 
-    def __init__(self, message: str) -> None:
-        """Say what is missing."""
-        super().__init__(message)
-
 
 class WroteTooOften(SiteError):
     """More messages or reports in a day than one person may send."""
 
-    def __init__(self, what: str, most: int, again_at: datetime) -> None:
+    def __init__(self, sent: Words, again_at: datetime) -> None:
         """Name the limit and the time."""
         super().__init__(
-            f"You have sent {most} {what} within 24 hours, which is as many as can be sent. Nothing was sent now. "
-            f"You can send another one from {again_at.astimezone(UTC):%d %B %Y, %H:%M} UTC on."
+            words(
+                "%(sent)s That is as many as can be sent within 24 hours. Nothing was sent now. "
+                "You can send another one from %(moment)s UTC on.",
+                sent=sent,
+                moment=f"{again_at.astimezone(UTC):%Y-%m-%d, %H:%M}",
+            )
         )
         self.again_at = again_at
 
@@ -491,7 +513,7 @@ class AlreadyReported(SiteError):
 
     def __init__(self) -> None:
         """Say who is to act."""
-        super().__init__("You have reported this HIT already. The operator of this site has yet to look at it.")
+        super().__init__(words("You have reported this HIT already. The operator of this site has yet to look at it."))
 
 
 class AccountDisabled(SiteError):

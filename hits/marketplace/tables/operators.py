@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
-    DDL,
     BigInteger,
     CheckConstraint,
+    Connection,
     ForeignKey,
     Index,
     String,
@@ -146,12 +146,12 @@ class PayoutItemRow(Base):
 APPEND_ONLY: Final = (AuditRow.__tablename__, AccountEntryRow.__tablename__)
 _POSTGRESQL_FUNCTION: Final = (
     "CREATE OR REPLACE FUNCTION mp_append_only() RETURNS trigger LANGUAGE plpgsql AS "
-    "$$ BEGIN RAISE EXCEPTION '%% is append-only', TG_TABLE_NAME; END $$"
+    "$$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$"
 )
 
 
 def append_only_statements(table: str, dialect: str) -> list[str]:
-    """Return the statements that make a table append-only; a percent sign is doubled, as DDL wants it."""
+    """Return the statements that make a table append-only."""
     if dialect == "sqlite":
         return [
             f"CREATE TRIGGER {table}_no_{change.lower()} BEFORE {change} ON {table} "
@@ -165,11 +165,10 @@ def append_only_statements(table: str, dialect: str) -> list[str]:
     ]
 
 
-def _guard(table: Table) -> None:
-    for dialect in ("sqlite", "postgresql"):
-        for statement in append_only_statements(table.name, dialect):
-            event.listen(table, "after_create", DDL(statement).execute_if(dialect=dialect))
+def _guard(table: Table, connection: Connection, **_event: Any) -> None:
+    for statement in append_only_statements(table.name, connection.dialect.name):
+        connection.execute(text(statement))
 
 
 for _name in APPEND_ONLY:
-    _guard(Base.metadata.tables[_name])
+    event.listen(Base.metadata.tables[_name], "after_create", _guard)

@@ -16,6 +16,7 @@ from hits.marketplace.errors import (
     HitGroupEmpty,
     HitNotAvailable,
     HitUnknown,
+    OperatorError,
     SiteError,
     WorkerUnknown,
 )
@@ -169,7 +170,7 @@ def all_at_once(calls: list[Callable[[], object]]) -> list[object]:
         barrier.wait()
         try:
             return call()
-        except SiteError as error:
+        except (OperatorError, SiteError) as error:
             return error
 
     with ThreadPoolExecutor(len(calls)) as pool:

@@ -1,0 +1,82 @@
+"""The side of the engine that the requester console reads; what it changes goes through `Marketplace.call`."""
+
+from __future__ import annotations
+
+from hits.marketplace import notices, requester_site
+from hits.marketplace.console_views import (
+    HeldQualification,
+    HitSummary,
+    HitTypeView,
+    Notice,
+    Page,
+    WaitingAssignment,
+)
+from hits.marketplace.engine_core import EngineCore
+from hits.marketplace.views import AccountEntry
+
+
+class RequesterSide(EngineCore):
+    """The lists of the requester console, page by page."""
+
+    def account_lines(self, requester_id: str, *, kind: str = "", page: int = 1) -> Page[AccountEntry]:
+        """Return the lines of a requester's account, newest first; of one kind if asked for."""
+        with self._transaction(writes=False) as transaction:
+            return requester_site.account_lines(transaction, requester_id, kind=kind, page=page)
+
+    def hit_types(self, requester_id: str, *, page: int = 1) -> Page[HitTypeView]:
+        """Return a requester's HIT types, newest first."""
+        with self._transaction(writes=False) as transaction:
+            return requester_site.hit_types(transaction, requester_id, page=page)
+
+    def hit_type(self, requester_id: str, hit_type_id: str) -> HitTypeView:
+        """Return one of a requester's HIT types.
+
+        Raises MarketplaceError: another requester's type does not exist.
+        """
+        with self._transaction(writes=False) as transaction:
+            return requester_site.hit_type(transaction, requester_id, hit_type_id)
+
+    def requester_hits(
+        self, requester_id: str, *, status: str = "", hit_type_id: str = "", page: int = 1
+    ) -> Page[HitSummary]:
+        """Return a requester's HITs, newest first; without a status all but disposed ones."""
+        with self._transaction(writes=False) as transaction:
+            return requester_site.hits(transaction, requester_id, status=status, hit_type_id=hit_type_id, page=page)
+
+    def requester_hit(self, requester_id: str, hit_id: str) -> HitSummary:
+        """Return one of a requester's HITs.
+
+        Raises MarketplaceError: another requester's HIT does not exist.
+        """
+        with self._transaction(writes=False) as transaction:
+            return requester_site.hit(transaction, requester_id, hit_id)
+
+    def waiting_assignments(self, requester_id: str, *, hit_id: str = "", page: int = 1) -> Page[WaitingAssignment]:
+        """Return the submitted assignments that wait for a requester, the first to be approved by itself first."""
+        with self._transaction(writes=False) as transaction:
+            return requester_site.waiting(transaction, requester_id, hit_id=hit_id, page=page)
+
+    def qualification_holders(
+        self, requester_id: str, qualification_type_id: str, *, page: int = 1
+    ) -> Page[HeldQualification]:
+        """Return who holds or held a requester's qualification type, newest grant first.
+
+        Raises MarketplaceError: another requester's type does not exist.
+        """
+        with self._transaction(writes=False) as transaction:
+            return requester_site.holders(transaction, requester_id, qualification_type_id, page=page)
+
+    def notices(self, requester_id: str, *, page: int = 1) -> Page[Notice]:
+        """Return what the operator told a requester, newest first."""
+        with self._transaction(writes=False) as transaction:
+            return notices.of_requester(transaction, requester_id, page=page)
+
+    def unread_notices(self, requester_id: str) -> int:
+        """Return how many notices a requester has not seen."""
+        with self._transaction(writes=False) as transaction:
+            return notices.unread(transaction, requester_id)
+
+    def mark_notices_read(self, requester_id: str) -> None:
+        """Mark all of a requester's notices as read."""
+        with self._transaction() as transaction:
+            notices.mark_read(transaction, requester_id)
