@@ -31,6 +31,7 @@ from hits.marketplace.tables import (
 )
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import Reply, RequesterMessage, RequesterMessagePage
+from hits.marketplace.words import Words, words
 from hits.marketplace.xmltext import legal
 
 LONGEST_MESSAGE: Final = 4000
@@ -47,15 +48,20 @@ def write(transaction: Transaction, worker_id: str, hit_id: str, text: str) -> s
     """
     worker = workers.lock(transaction, worker_id)
     hit, assignment_id = seen_hit(transaction, worker, hit_id)
-    words = checked_text(text)
+    message = checked_text(text)
     of_worker = RequesterMessageRow.worker_id == worker.worker_id
     of_both = of_worker & (RequesterMessageRow.requester_id == hit.requester_id)
-    _check_rate(transaction, of_both, _MOST_TO_ONE, "messages to this requester")
-    _check_rate(transaction, of_worker, _MOST_IN_ALL, "messages")
+    _check_rate(
+        transaction,
+        of_both,
+        _MOST_TO_ONE,
+        words("You have sent %(count)d messages to this requester.", count=_MOST_TO_ONE),
+    )
+    _check_rate(transaction, of_worker, _MOST_IN_ALL, words("You have sent %(count)d messages.", count=_MOST_IN_ALL))
     return tell_requester(
         transaction,
         hit.requester_id,
-        words,
+        message,
         worker_id=worker.worker_id,
         hit_id=hit.hit_id,
         assignment_id=assignment_id,
@@ -113,11 +119,11 @@ def reply(transaction: Transaction, requester_id: str, message_id: str, text: st
     )
     if row is None or row.worker_id is None:
         raise OperatorError(f"There is no worker's message {message_id!r} in this inbox.")
-    words = checked_text(text)
+    answer = checked_text(text)
     row.answered_at = row.answered_at or transaction.now
     title = _title(transaction, row.hit_id)
     subject = f"Reply about “{title}”" if title else "Reply"
-    messages.send(transaction, requester_id, row.worker_id, subject, words, question_id=row.message_id)
+    messages.send(transaction, requester_id, row.worker_id, subject, answer, question_id=row.message_id)
 
 
 def seen_hit(transaction: Transaction, worker: WorkerRow, hit_id: str) -> tuple[HitRow, str | None]:
@@ -152,13 +158,13 @@ def checked_text(text: str) -> str:
 
     Raises MessageUnfit.
     """
-    words = legal(text).strip()
-    if not 0 < len(words) <= LONGEST_MESSAGE:
-        raise MessageUnfit(len(words), LONGEST_MESSAGE)
-    return words
+    kept = legal(text).strip()
+    if not 0 < len(kept) <= LONGEST_MESSAGE:
+        raise MessageUnfit(len(kept), LONGEST_MESSAGE)
+    return kept
 
 
-def _check_rate(transaction: Transaction, condition: ColumnElement[bool], most: int, what: str) -> None:
+def _check_rate(transaction: Transaction, condition: ColumnElement[bool], most: int, said: Words) -> None:
     newest = transaction.session.scalars(
         select(RequesterMessageRow.sent_at)
         .where(condition, RequesterMessageRow.sent_at > transaction.now - _DAY)
@@ -166,7 +172,7 @@ def _check_rate(transaction: Transaction, condition: ColumnElement[bool], most: 
         .limit(most)
     ).all()
     if len(newest) >= most:
-        raise WroteTooOften(what, most, newest[-1] + _DAY)
+        raise WroteTooOften(said, newest[-1] + _DAY)
 
 
 def _page(

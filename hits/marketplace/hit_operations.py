@@ -235,6 +235,7 @@ def _create(
         fee_cents=_fee(transaction, hit_type, maximum),
         question=text,
         question_kind=question.kind,
+        missing_elements=" ".join(question.missing_elements) or None,
         external_url=question.url or "",
         frame_height=question.frame_height,
         layout_id=params.get("HITLayoutId"),

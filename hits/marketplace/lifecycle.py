@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from sqlalchemy import ColumnElement, and_, exists, select, true
+from sqlalchemy import ColumnElement, and_, exists, select
 
 from hits.marketplace import accounts, events
 from hits.marketplace.errors import (
@@ -51,8 +51,10 @@ def is_open_to(worker_id: str) -> ColumnElement[bool]:
 
 
 def can_be_shown(settings: MarketplaceSettings) -> ColumnElement[bool]:
-    """Return the condition that the site has a place for a HIT: HTML needs an origin of its own."""
-    return true() if settings.content_origin is not None else HitRow.question_kind != "HTMLQuestion"
+    """Return the condition that the site can show a HIT: HTML needs an origin of its own and known elements."""
+    if settings.content_origin is None:
+        return HitRow.question_kind != "HTMLQuestion"
+    return HitRow.missing_elements.is_(None)
 
 
 def was_given_up_by(worker_id: str) -> ColumnElement[bool]:

@@ -103,9 +103,7 @@ def hit_of_group(transaction: Transaction, worker_id: str | None, group_or_type_
     )
     if hit_type_id is None:
         raise HitUnknown
-    query = select(HitRow.hit_id).where(
-        HitRow.hit_type_id == hit_type_id, lifecycle.can_be_shown(transaction.settings), HitRow.status == "Assignable"
-    )
+    query = select(HitRow.hit_id).where(HitRow.hit_type_id == hit_type_id, HitRow.status == "Assignable")
     if worker is not None:
         query = query.where(lifecycle.is_open_to(worker.worker_id)).order_by(
             lifecycle.was_given_up_by(worker.worker_id)

@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from lxml import etree, html
 
+from hits.marketplace import crowd_elements
 from hits.marketplace.errors import MarketplaceError, unfit_parameter
 from hits.marketplace.form_reader import read_form
 from hits.marketplace.forms import QuestionForm
@@ -26,13 +27,17 @@ HIGHEST_FRAME: Final = 100_000
 
 @dataclass(frozen=True)
 class HitQuestion:
-    """What a HIT shows: a page of the requester's own (`url`), HTML (`html`), or a form; height 0 fills the window."""
+    """What a HIT shows: a page of the requester's own (`url`), HTML (`html`), or a form; height 0 fills the window.
+
+    `missing_elements` are those of Amazon's that the HTML needs and this marketplace cannot show.
+    """
 
     kind: Literal["ExternalQuestion", "HTMLQuestion", "QuestionForm"]
     frame_height: int = 0
     url: str | None = None
     html: str | None = None
     form: QuestionForm | None = None
+    missing_elements: tuple[str, ...] = ()
 
 
 def read_question(text: str, *, allow_http_loopback: bool) -> HitQuestion:
@@ -63,7 +68,8 @@ def read_question(text: str, *, allow_http_loopback: bool) -> HitQuestion:
     if content.tag == "ExternalURL":
         return HitQuestion("ExternalQuestion", frame_height, url=_checked_url(content.text(), allow_http_loopback))
     content.end()
-    return HitQuestion("HTMLQuestion", frame_height, html=checked_html(content.element.text or ""))
+    page = checked_html(content.element.text or "")
+    return HitQuestion("HTMLQuestion", frame_height, html=page, missing_elements=crowd_elements.missing(page))
 
 
 def checked_html(text: str) -> str:

@@ -15,15 +15,16 @@ from hits.marketplace.pages import existing, number_of_pages
 from hits.marketplace.tables import HitReportRow, HitRow, HitTypeRow, RequesterRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import HitReport, HitReportPage
+from hits.marketplace.words import words
 from hits.marketplace.xmltext import legal
 
 REASONS: Final = {
-    "broken": "It does not work or cannot be submitted",
-    "unfair": "The pay or the time is far from what it says",
-    "personal-data": "It asks for personal data, a password or a registration elsewhere",
-    "harmful": "It shows violence, hatred or sexual content without a warning",
-    "dishonest": "It asks for something dishonest, such as false reviews",
-    "other": "Something else",
+    "broken": words("It does not work or cannot be submitted"),
+    "unfair": words("The pay or the time is far from what it says"),
+    "personal-data": words("It asks for personal data, a password or a registration elsewhere"),
+    "harmful": words("It shows violence, hatred or sexual content without a warning"),
+    "dishonest": words("It asks for something dishonest, such as false reviews"),
+    "other": words("Something else"),
 }
 LONGEST_TEXT: Final = 2000
 _DAY: Final = timedelta(days=1)
@@ -38,14 +39,18 @@ def report(transaction: Transaction, worker_id: str, hit_id: str, reason: str, t
     """
     worker = workers.lock(transaction, worker_id)
     hit, assignment_id = contact.seen_hit(transaction, worker, hit_id)
-    words = legal(text).strip()
+    said = legal(text).strip()
     if reason not in REASONS:
-        raise ReportUnfit("Choose a reason. Nothing was sent.")
-    if reason == "other" and not words:
-        raise ReportUnfit("Write what is wrong with the HIT. Nothing was sent.")
-    if len(words) > LONGEST_TEXT:
+        raise ReportUnfit(words("Choose a reason. Nothing was sent."))
+    if reason == "other" and not said:
+        raise ReportUnfit(words("Write what is wrong with the HIT. Nothing was sent."))
+    if len(said) > LONGEST_TEXT:
         raise ReportUnfit(
-            f"The words have at most {LONGEST_TEXT} characters, these have {len(words)}. Nothing was sent."
+            words(
+                "At most %(most)d characters can be sent, and these are %(length)d. Nothing was sent.",
+                most=LONGEST_TEXT,
+                length=len(said),
+            )
         )
     mine = HitReportRow.worker_id == worker.worker_id
     if transaction.session.scalar(
@@ -59,14 +64,14 @@ def report(transaction: Transaction, worker_id: str, hit_id: str, reason: str, t
         .limit(_MOST_A_DAY)
     ).all()
     if len(newest) >= _MOST_A_DAY:
-        raise WroteTooOften("reports", _MOST_A_DAY, newest[-1] + _DAY)
+        raise WroteTooOften(words("You have sent %(count)d reports.", count=_MOST_A_DAY), newest[-1] + _DAY)
     row = HitReportRow(
         report_id=new_entity_id(),
         worker_id=worker.worker_id,
         hit_id=hit.hit_id,
         assignment_id=assignment_id,
         reason=reason,
-        text=words,
+        text=said,
         reported_at=transaction.now,
     )
     try:
@@ -127,17 +132,17 @@ def close(transaction: Transaction, report_id: str, note: str) -> None:
     """
     if not note.strip():
         raise OperatorError("Write what was done about the report; its worker reads it.")
-    words = contact.checked_text(note)
+    kept = contact.checked_text(note)
     row = transaction.session.scalar(select(HitReportRow).where(HitReportRow.report_id == report_id).with_for_update())
     if row is None:
         raise OperatorError(f"There is no report {report_id!r}.")
     if row.closed_at is not None:
         raise OperatorError(f"The report {report_id} was closed at {row.closed_at:%Y-%m-%d %H:%M} UTC already.")
     row.closed_at = transaction.now
-    row.note = words
+    row.note = kept
     title = transaction.session.scalars(
         select(HitTypeRow.title)
         .join(HitRow, HitRow.hit_type_id == HitTypeRow.hit_type_id)
         .where(HitRow.hit_id == row.hit_id)
     ).one()
-    messages.send(transaction, None, row.worker_id, f"Your report about “{title}”", words)
+    messages.send(transaction, None, row.worker_id, f"Your report about “{title}”", kept)

@@ -81,6 +81,7 @@ def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> Hit
         frame_url=frames.preview_url(address, hit_id=hit.hit_id) if address is not None else None,
         frame_height=hit.frame_height,
         form=_form(hit),
+        missing_elements=tuple((hit.missing_elements or "").split()),
     )
 
 

@@ -283,6 +283,7 @@ class HitView(Offer):
     """A HIT as its preview shows it; `available` counts its places, `frame_url` has ASSIGNMENT_ID_NOT_AVAILABLE.
 
     `question_kind` is ExternalQuestion, HTMLQuestion or QuestionForm; the last has a `form` and no frame.
+    With `missing_elements`, parts of its page that this site has not, it cannot be accepted.
     """
 
     held_assignment_id: str | None
@@ -290,6 +291,7 @@ class HitView(Offer):
     frame_url: str | None
     frame_height: int
     form: QuestionForm | None
+    missing_elements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from hits.marketplace.errors import (
     AssignmentNotHeld,
     AssignmentUnknown,
     BlockedByRequester,
+    ElementsMissing,
     HitGroupEmpty,
     HitNotAvailable,
     HitNotShown,
@@ -30,7 +31,7 @@ from hits.marketplace.xmltext import legal
 def accept(transaction: Transaction, worker_id: str, hit_id: str) -> AssignmentView:
     """Give a worker a place of a HIT, or the one they hold of it.
 
-    Raises WorkerUnknown, HitUnknown, HitNotAvailable, HitNotShown, BlockedByRequester, NotQualified,
+    Raises WorkerUnknown, HitUnknown, HitNotAvailable, HitNotShown, ElementsMissing, BlockedByRequester, NotQualified,
     AlreadyWorkedOn.
     """
     worker = workers.find(transaction, worker_id)
@@ -101,6 +102,8 @@ def _take(transaction: Transaction, worker: WorkerRow, hit: HitRow) -> Assignmen
         raise BlockedByRequester
     if hit.question_kind == "HTMLQuestion" and transaction.settings.content_origin is None:
         raise HitNotShown
+    if hit.missing_elements:
+        raise ElementsMissing(hit.missing_elements.split())
     if hit.available <= 0:
         raise HitNotAvailable
     verdict = eligibility.judge(transaction, worker, hit_type.requirements)

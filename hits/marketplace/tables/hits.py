@@ -52,7 +52,10 @@ class HitTypeRow(Base):
 
 
 class HitRow(Base):
-    """A HIT with its counters; `is_expired` says that its expiry has been settled and its free places released."""
+    """A HIT with its counters; `is_expired` says that its expiry has been settled and its free places released.
+
+    `missing_elements` names what its page needs of Amazon's elements and cannot be shown, with spaces between.
+    """
 
     __tablename__ = "mp_hit"
     __table_args__ = (
@@ -84,6 +87,7 @@ class HitRow(Base):
     frame_height: Mapped[int]
     annotation: Mapped[str | None] = mapped_column(Text)
     layout_id: Mapped[str | None] = mapped_column(String(64))
+    missing_elements: Mapped[str | None] = mapped_column(Text)
     taken_down_at: Mapped[datetime | None]
     assignment_policy: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     hit_policy: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))

@@ -120,7 +120,7 @@ def test_five_messages_a_day_to_one_requester(market: Market) -> None:
         market.clock.advance(minutes=1)
     again = market.clock.now()
 
-    with pytest.raises(WroteTooOften, match="5 messages to this requester") as refused:
+    with pytest.raises(WroteTooOften, match="sent 5 messages to this requester") as refused:
         market.engine.contact_requester(worker_id, hit_id, "Hello?")
 
     assert refused.value.again_at > again
@@ -137,7 +137,7 @@ def test_twenty_messages_a_day_in_all(market: Market) -> None:
         for _ in range(5):
             market.engine.contact_requester(worker_id, hit["HITId"], "Hello?")
 
-    with pytest.raises(WroteTooOften, match="20 messages"):
+    with pytest.raises(WroteTooOften, match="sent 20 messages"):
         market.engine.contact_requester(worker_id, market.create_hit(), "Hello?")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -13,6 +15,11 @@ branch_labels = None
 depends_on = None
 
 _OPEN = sa.text("closed_at IS NULL")
+_NOT_SHOWN = re.compile(
+    r"(?:<|&lt;)(crowd-(?:3d-point-cloud|bounding-box|entity-annotation|fab|instance-segmentation|keypoint|line|polygon|polyline"
+    r"|rekognition-detect-moderation-labels|semantic-segmentation|textract-analyze-document))(?![\w-])",
+    re.IGNORECASE,
+)
 _UNREAD = sa.text("read_at IS NULL")
 
 
@@ -68,9 +75,23 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f('ix_mp_message_question_id'), ['question_id'], unique=False)
         batch_op.create_index('ix_mp_message_unread', ['worker_id'], unique=False, sqlite_where=_UNREAD, postgresql_where=_UNREAD)
 
+    with op.batch_alter_table('mp_hit', schema=None) as batch_op:
+        batch_op.add_column(sa.Column('missing_elements', sa.Text(), nullable=True))
+    note_missing_elements()
+
+
+def note_missing_elements() -> None:
+    connection = op.get_bind()
+    hits = sa.table("mp_hit", sa.column("seq", sa.BigInteger), sa.column("question", sa.Text), sa.column("missing_elements", sa.Text))
+    pages = sa.select(hits.c.seq, hits.c.question).where(hits.c.question.contains("crowd-html-elements"))
+    for seq, question in connection.execute(pages).all():
+        if found := " ".join(sorted({name.lower() for name in _NOT_SHOWN.findall(question)})):
+            connection.execute(sa.update(hits).where(hits.c.seq == seq).values(missing_elements=found))
 
 
 def downgrade() -> None:
+    with op.batch_alter_table('mp_hit', schema=None) as batch_op:
+        batch_op.drop_column('missing_elements')
     # What the operator wrote has no place in the older table.
     op.execute("DELETE FROM mp_message WHERE requester_id IS NULL")
     with op.batch_alter_table('mp_message', schema=None) as batch_op:
