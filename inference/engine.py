@@ -126,8 +126,10 @@ class InProcessEngine:
         """Return what the lanes did so far, by lane name."""
         return {"predict": self._predict_lanes.counts(), "explain": self._explain_lanes.counts()}
 
-    def predict(self, task_code: str, answer: Mapping[str, str], *, seconds: float | None = None) -> Prediction:
-        """Return the model's answer within the deadline.
+    def predict(
+        self, task_code: str, answer: Mapping[str, str], *, key: str = "", seconds: float | None = None
+    ) -> Prediction:
+        """Return the model's answer within the deadline; ``key`` is for policies that draw a model.
 
         Waits a little for a model that is being loaded. Raises ModelUnavailable in one of the forms of
         inference.errors, NothingToRead or InvalidAnswer when the answer has no text.
@@ -137,7 +139,14 @@ class InProcessEngine:
         return self._predict_lanes.ask((task_code, text), seconds=seconds)
 
     def explain(
-        self, task_code: str, answer: Mapping[str, str], target: str, *, seconds: float | None = None
+        self,
+        task_code: str,
+        answer: Mapping[str, str],
+        target: str,
+        *,
+        model: tuple[str, str] | None = None,
+        method: str | None = None,
+        seconds: float | None = None,
     ) -> Attribution:
         """Return what each word spoke for or against the target label. Raises as predict does."""
         text = self._text(task_code, answer)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
@@ -14,7 +15,7 @@ from hits.attempts import begin_attempt, record_failure, record_prediction
 from hits.clock import Clock
 from hits.errors import InvalidInput, Refused
 from hits.models import Assignment, Attempt, ModelVersion
-from hits.predictions import ModelUnavailable, Prediction, Predictor
+from hits.predictions import MemberAnswer, ModelUnavailable, Prediction, Predictor
 from hits.states import AttemptState
 from hits.tasks import TaskSpec, task
 
@@ -26,6 +27,38 @@ class ModelBroke(ModelUnavailable):
 
     def __init__(self) -> None:
         super().__init__("The model failed on this text. No try was used.")
+
+
+class Card(Protocol):
+    """What an engine knows of a model; inference.target.ModelCard is one."""
+
+    @property
+    def model_id(self) -> str: ...
+
+    @property
+    def revision(self) -> str: ...
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    @property
+    def label_map(self) -> Mapping[str, str]: ...
+
+    @property
+    def weights_sha256(self) -> str | None: ...
+
+    @property
+    def licence(self) -> str | None: ...
+
+    @property
+    def parameters(self) -> int | None: ...
+
+    @property
+    def seed(self) -> int | None: ...
+
+
+#: By task code and model id.
+Cards = Callable[[str, str], Card | None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +87,7 @@ def submit_attempt(
     if not must_ask:
         return AttemptResult(public_id, None)
     try:
-        prediction = predictor.predict(spec.code, question)
+        prediction = predictor.predict(spec.code, question, key=public_id)
     except ModelUnavailable as error:
         _give_back(session, attempt_id, error)
         return AttemptResult(public_id, error)
@@ -65,11 +98,13 @@ def submit_attempt(
         logger.exception("the model raised on attempt %s", public_id)
         _give_back(session, attempt_id, error)
         return AttemptResult(public_id, ModelBroke())
-    return _record(session, spec, attempt_id, prediction, clock)
+    return _record(session, spec, attempt_id, prediction, clock, _cards_of(predictor))
 
 
-def _record(session: Session, spec: TaskSpec, attempt_id: int, prediction: Prediction, clock: Clock) -> AttemptResult:
-    register_model(session, spec, prediction, clock)
+def _record(
+    session: Session, spec: TaskSpec, attempt_id: int, prediction: Prediction, clock: Clock, cards: Cards
+) -> AttemptResult:
+    register_model(session, spec, prediction, clock, cards)
     attempt = session.get_one(Attempt, attempt_id)
     record_prediction(session, attempt, prediction, clock.now())
     unusable = attempt.state is AttemptState.UNANSWERED
@@ -80,29 +115,51 @@ def _record(session: Session, spec: TaskSpec, attempt_id: int, prediction: Predi
     return result
 
 
-def register_model(session: Session, spec: TaskSpec, prediction: Prediction, clock: Clock) -> None:
-    """Add the model's version to the registry when it is seen for the first time. Flushes, never commits."""
-    known = select(ModelVersion.id).where(
-        ModelVersion.model_id == prediction.model_id, ModelVersion.revision == prediction.revision
-    )
-    if session.scalar(known) is not None:
+def register_model(
+    session: Session, spec: TaskSpec, prediction: Prediction, clock: Clock, cards: Cards | None = None
+) -> None:
+    """Add the model's version to the registry when it is seen for the first time. Flushes, never commits.
+
+    Of an ensemble every member that was asked is added. ``cards`` tells what the engine knows of a version.
+    """
+    seen: list[Prediction | MemberAnswer] = [prediction, *prediction.members]
+    for model_id, revision in dict.fromkeys((one.model_id, one.revision) for one in seen):
+        known = select(ModelVersion.id).where(ModelVersion.model_id == model_id, ModelVersion.revision == revision)
+        if session.scalar(known) is not None:
+            continue
+        row = ModelVersion(
+            task_code=spec.code,
+            model_id=model_id,
+            revision=revision,
+            labels=list(spec.label_codes),
+            card={},
+            first_seen_at=clock.now(),
+        )
+        _fill_in(row, cards(spec.code, model_id) if cards is not None else None)
+        try:
+            with session.begin_nested():
+                session.add(row)
+        except IntegrityError:
+            # Another request met this version in the same moment; its row is the one.
+            if session.scalar(known) is None:
+                raise
+
+
+def _fill_in(row: ModelVersion, card: Card | None) -> None:
+    """Copy what the engine knows; a card of another revision says nothing about this one."""
+    if card is None or card.revision != row.revision:
         return
-    try:
-        with session.begin_nested():
-            session.add(
-                ModelVersion(
-                    task_code=spec.code,
-                    model_id=prediction.model_id,
-                    revision=prediction.revision,
-                    labels=list(spec.label_codes),
-                    card={},
-                    first_seen_at=clock.now(),
-                )
-            )
-    except IntegrityError:
-        # Another request met this version in the same moment; its row is the one.
-        if session.scalar(known) is None:
-            raise
+    row.labels = list(card.labels) or row.labels
+    row.label_map = dict(card.label_map) or None
+    row.weights_sha256 = card.weights_sha256
+    row.licence = card.licence
+    row.parameters = card.parameters
+    row.seed = card.seed
+
+
+def _cards_of(predictor: Predictor) -> Cards:
+    card: Cards | None = getattr(predictor, "card", None)
+    return card if card is not None else lambda task_code, model_id: None
 
 
 def _give_back(session: Session, attempt_id: int, error: Exception) -> None:

@@ -51,7 +51,7 @@ class RuleEngine:
     probabilities: Mapping[str, float] | None = None
     revision: str = "one"
 
-    def predict(self, task_code: str, answer: Mapping[str, str]) -> Prediction:
+    def predict(self, task_code: str, answer: Mapping[str, str], *, key: str = "") -> Prediction:
         text = answer["statement"]
         self.asked.append(text)
         self.before_answer(text)
@@ -62,7 +62,7 @@ class RuleEngine:
         probabilities = self.probabilities or {label: 0.83, others[0]: 0.12, others[1]: 0.05}
         return Prediction("rule", self.revision, label, probabilities, latency_ms=1.5)
 
-    def explain(self, task_code: str, answer: Mapping[str, str], target: str) -> Attribution:
+    def explain(self, task_code: str, answer: Mapping[str, str], target: str, **_: object) -> Attribution:
         text = answer["statement"]
         self.explained.append(text)
         if self.explain_error is not None:

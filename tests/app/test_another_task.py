@@ -61,13 +61,13 @@ TASK = TaskSpec(
 class Registrar:
     """Calls every mail formal that says "dear"."""
 
-    def predict(self, task_code: str, answer: Mapping[str, str]) -> Prediction:
+    def predict(self, task_code: str, answer: Mapping[str, str], *, key: str = "") -> Prediction:
         assert task_code == "register"
         assert list(answer) == ["receiver", "subject", "body"]
         label, other = ("formal", "casual") if "dear" in answer["body"].lower() else ("casual", "formal")
         return Prediction("registrar", "9", label, {label: 0.9, other: 0.1}, 2.0)
 
-    def explain(self, task_code: str, answer: Mapping[str, str], target: str) -> Attribution:
+    def explain(self, task_code: str, answer: Mapping[str, str], target: str, **_: object) -> Attribution:
         words = (WordAttribution(0, 4, answer["body"][:4], 0.5),)
         return Attribution("registrar", "9", "rule", 1, target, words, 0.0, True, 0.0)
 

@@ -61,10 +61,10 @@ class Shell:
 
 
 class _NoModel:
-    def predict(self, task_code: str, answer: Mapping[str, str]) -> Prediction:
+    def predict(self, task_code: str, answer: Mapping[str, str], *, key: str = "") -> Prediction:
         raise AssertionError("a command asked the model")
 
-    def explain(self, task_code: str, answer: Mapping[str, str], target: str) -> Attribution:
+    def explain(self, task_code: str, answer: Mapping[str, str], target: str, **_: object) -> Attribution:
         raise AssertionError("a command asked the model")
 
 

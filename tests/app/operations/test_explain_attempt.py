@@ -45,7 +45,7 @@ def test_no_transaction_is_open_while_it_is_made(
     session: Session, session_factory: sessionmaker[Session], asked: tuple[int, str]
 ) -> None:
     class Looking(RuleEngine):
-        def explain(self, task_code: str, answer: object, target: str) -> Attribution:
+        def explain(self, task_code: str, answer: object, target: str, **_: object) -> Attribution:
             with session_factory() as other:
                 other.connection().exec_driver_sql("UPDATE attempt SET seconds = 7")
                 other.commit()
