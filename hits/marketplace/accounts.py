@@ -7,7 +7,14 @@ from decimal import Decimal, InvalidOperation
 from sqlalchemy import select
 
 from hits.marketplace import passwords
-from hits.marketplace.errors import INSUFFICIENT_FUNDS, MarketplaceError, NotSignedIn, OperatorError, request_error
+from hits.marketplace.errors import (
+    INSUFFICIENT_FUNDS,
+    AccountDisabled,
+    MarketplaceError,
+    NotSignedIn,
+    OperatorError,
+    request_error,
+)
 from hits.marketplace.identifiers import new_customer_id
 from hits.marketplace.money import from_cents, to_cents
 from hits.marketplace.tables import AccountEntryRow, RequesterRow
@@ -43,13 +50,15 @@ def create(transaction: Transaction, name: str, *, email: str | None, password: 
 def require(transaction: Transaction, requester_id: str, *, lock: bool) -> RequesterRow:
     """Return the account behind a call of the API, locked until the transaction ends if asked for.
 
-    Raises MarketplaceError if there is none.
+    Raises MarketplaceError if there is none, or the operator disabled it.
     """
     row = transaction.session.get(RequesterRow, requester_id, with_for_update={"key_share": True} if lock else None)
     if row is None:
         raise MarketplaceError(
             "UnrecognizedClientException", "To use the MTurk API, you will need an account on this marketplace."
         )
+    if row.disabled_at is not None:
+        raise MarketplaceError("AccessDeniedException", "The operator of this marketplace has disabled this account.")
     return row
 
 
@@ -80,13 +89,20 @@ def every(transaction: Transaction) -> list[Requester]:
 
 def view(row: RequesterRow) -> Requester:
     """Return the record of an account."""
-    return Requester(row.requester_id, row.name, row.email, row.created_at)
+    return Requester(
+        row.requester_id,
+        row.name,
+        row.email,
+        row.created_at,
+        is_disabled=row.disabled_at is not None,
+        session_number=row.session_number,
+    )
 
 
 def authenticate(transaction: Transaction, email: str, password: str) -> Requester:
     """Return the requester with this address and password.
 
-    Raises NotSignedIn.
+    Raises NotSignedIn, AccountDisabled.
     """
     # Typed text can carry the NUL that PostgreSQL refuses; no stored address has it, so nothing is found.
     address = email.strip().casefold().replace("\x00", "\ufffd")
@@ -94,6 +110,8 @@ def authenticate(transaction: Transaction, email: str, password: str) -> Request
     stored = row.password_hash if row is not None else None
     if not passwords.matches(password, stored, n=transaction.settings.scrypt_n) or row is None:
         raise NotSignedIn
+    if row.disabled_at is not None:
+        raise AccountDisabled
     return view(row)
 
 

@@ -21,6 +21,7 @@ from hits.marketplace.identifiers import new_entity_id
 from hits.marketplace.money import from_cents
 from hits.marketplace.tables import AssignmentRow, DisputeRow, HitRow, HitTypeRow, RequesterRow
 from hits.marketplace.transactions import Transaction
+from hits.marketplace.words import words
 
 WITHIN: Final = timedelta(days=30)
 MOST_WORDS: Final = 2000
@@ -28,7 +29,7 @@ PAGE_SIZE: Final = 25
 STATES: Final = ("Open", "Overturned", "Upheld", "Settled")
 
 
-def open_dispute(transaction: Transaction, worker_id: str, assignment_id: str, words: str) -> Dispute:
+def open_dispute(transaction: Transaction, worker_id: str, assignment_id: str, text: str) -> Dispute:
     """Object to a rejection, once, within 30 days of it, and tell the requester.
 
     Raises AssignmentUnknown, DisputeNotPossible, AlreadyDisputed, DisputeUnfit.
@@ -37,11 +38,11 @@ def open_dispute(transaction: Transaction, worker_id: str, assignment_id: str, w
     if assignment is None or assignment.worker_id != worker_id:
         raise AssignmentUnknown
     if assignment.state != "Rejected":
-        raise DisputeNotPossible("Only a rejected HIT can be disputed; this one is not rejected.")
+        raise DisputeNotPossible(words("Only a rejected HIT can be disputed; this one is not rejected."))
     if assignment.rejected_at is None or assignment.rejected_at + WITHIN <= transaction.now:
-        raise DisputeNotPossible("A rejection can be disputed for 30 days; that time is over for this one.")
-    words = words.strip()
-    if not 0 < len(words) <= MOST_WORDS:
+        raise DisputeNotPossible(words("A rejection can be disputed for 30 days; that time is over for this one."))
+    text = text.replace("\x00", "").strip()
+    if not 0 < len(text) <= MOST_WORDS:
         raise DisputeUnfit(MOST_WORDS)
     row = DisputeRow(
         dispute_id=new_entity_id(),
@@ -49,7 +50,7 @@ def open_dispute(transaction: Transaction, worker_id: str, assignment_id: str, w
         worker_id=worker_id,
         requester_id=assignment.requester_id,
         opened_at=transaction.now,
-        words=words,
+        words=text,
         state="Open",
     )
     try:
@@ -75,7 +76,7 @@ def open_dispute(transaction: Transaction, worker_id: str, assignment_id: str, w
     return _one(transaction, row.dispute_id)
 
 
-def reply(transaction: Transaction, requester_id: str, dispute_id: str, words: str) -> Dispute:
+def reply(transaction: Transaction, requester_id: str, dispute_id: str, text: str) -> Dispute:
     """Write down the requester's answer; a later one replaces it while the dispute is open.
 
     Raises OperatorError if the requester has no such open dispute, or for words that are missing or too many.
@@ -84,11 +85,11 @@ def reply(transaction: Transaction, requester_id: str, dispute_id: str, words: s
     if row is None or row.requester_id != requester_id:
         raise OperatorError(f"There is no dispute {dispute_id!r}.")
     _require_open(row)
-    row.reply, row.replied_at = _fit(words), transaction.now
+    row.reply, row.replied_at = _fit(text), transaction.now
     return _one(transaction, dispute_id)
 
 
-def overturn(transaction: Transaction, by: Actor, dispute_id: str, words: str, *, token: str | None = None) -> Dispute:
+def overturn(transaction: Transaction, by: Actor, dispute_id: str, text: str, *, token: str | None = None) -> Dispute:
     """Approve the assignment after all: the reward and its fee are charged to the requester, and both are told.
 
     Raises OperatorError for an unknown or decided dispute, missing words, and a balance that is too low.
@@ -101,7 +102,7 @@ def overturn(transaction: Transaction, by: Actor, dispute_id: str, words: str, *
     hit_of = select(AssignmentRow.hit_id).where(AssignmentRow.assignment_id == row.assignment_id)
     hit = lifecycle.lock_hit(transaction, transaction.session.scalars(hit_of).one())
     assignment = lifecycle.lock_assignment(transaction, row.assignment_id)
-    row = _decided(transaction, row, by, "Overturned", words)
+    row = _decided(transaction, row, by, "Overturned", text)
     if account.available_cents < hit.unit_cents:
         raise OperatorError(
             f"{account.name} has ${from_cents(account.available_cents)} available, and approving this assignment costs "
@@ -138,14 +139,14 @@ def overturn(transaction: Transaction, by: Actor, dispute_id: str, words: str, *
     return _one(transaction, dispute_id)
 
 
-def uphold(transaction: Transaction, by: Actor, dispute_id: str, words: str, *, token: str | None = None) -> Dispute:
+def uphold(transaction: Transaction, by: Actor, dispute_id: str, text: str, *, token: str | None = None) -> Dispute:
     """Let the rejection stand, and tell both.
 
     Raises OperatorError for an unknown or decided dispute, and missing words.
     """
     if audit.was_done(transaction, token, "dispute upheld"):
         return _one(transaction, dispute_id)
-    row = _decided(transaction, _find(transaction, dispute_id), by, "Upheld", words)
+    row = _decided(transaction, _find(transaction, dispute_id), by, "Upheld", text)
     audit.record(transaction, by, "dispute upheld", "dispute", dispute_id, token=token, assignment_id=row.assignment_id)
     notices.to_worker(
         transaction,
@@ -217,10 +218,10 @@ def one(transaction: Transaction, dispute_id: str, *, requester_id: str | None =
     return found
 
 
-def _decided(transaction: Transaction, found: DisputeRow, by: Actor, state: str, words: str) -> DisputeRow:
+def _decided(transaction: Transaction, found: DisputeRow, by: Actor, state: str, text: str) -> DisputeRow:
     row = _lock(transaction, found.dispute_id) or found
     _require_open(row)
-    row.decision, row.state, row.decided_at, row.decided_by = _fit(words), state, transaction.now, by.name[:200]
+    row.decision, row.state, row.decided_at, row.decided_by = _fit(text), state, transaction.now, by.name[:200]
     return row
 
 
@@ -230,11 +231,11 @@ def _require_open(row: DisputeRow) -> None:
         raise OperatorError(f"This dispute was {row.state.lower()} by {row.decided_by}{when}. Nothing was changed.")
 
 
-def _fit(words: str) -> str:
-    words = words.replace("\x00", "").strip()
-    if not 0 < len(words) <= MOST_WORDS:
+def _fit(text: str) -> str:
+    text = text.replace("\x00", "").strip()
+    if not 0 < len(text) <= MOST_WORDS:
         raise OperatorError(f"Say why, in 1 to {MOST_WORDS} characters; both sides read it.")
-    return words
+    return text
 
 
 def _find(transaction: Transaction, dispute_id: str) -> DisputeRow:

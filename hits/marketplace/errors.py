@@ -4,7 +4,7 @@ MarketplaceError                 an answer of the Requester API: type, message, 
 SiteError                        a refusal that a person reads
   NotSignedIn                    wrong user name or password
   InvitationUnknown / InvitationUsed
-  UserNameTaken / UserNameUnfit / PasswordUnfit
+  UserNameTaken / UserNameUnfit / PasswordUnfit / PasswordWrong / AddressUnfit / AddressTaken / LinkUnfit
   WorkerUnknown / HitUnknown / HitNotAvailable / HitNotShown / ElementsMissing / HitGroupEmpty / NotQualified
   AlreadyWorkedOn
   AssignmentUnknown / AssignmentNotHeld / AssignmentReturned / TooLate / AlreadySubmitted
@@ -105,6 +105,11 @@ HIT_ALREADY_TAKEN: Final = _turk(
     "InvalidHITState",
     "Workers have accepted assignments of HIT {id}. Its HITType can be changed only before the first one does.",
     "code from the published list, our wording",
+)
+HIT_TAKEN_DOWN: Final = _turk(
+    "InvalidHITState",
+    "The operator of this marketplace took down HIT {id}. Its lifetime cannot be prolonged.",
+    "our own",
 )
 INVALID_PARAMETER_VALUE: Final = _turk("InvalidParameterValue", "{reason}", "code from the published list")
 FILE_UPLOAD_NOT_SUPPORTED: Final = _turk(
@@ -226,6 +231,42 @@ class PasswordUnfit(SiteError):
     def __init__(self, least: int, most: int) -> None:
         """Say the rule."""
         super().__init__(f"A password has {least} to {most} characters.")
+
+
+class PasswordWrong(SiteError):
+    """The present password, asked for before a change, is another one."""
+
+    def __init__(self) -> None:
+        """Say that nothing was changed."""
+        super().__init__(words("This is not your present password. Nothing was changed."))
+
+
+class AddressUnfit(SiteError):
+    """An e-mail address that no mail can be sent to."""
+
+    def __init__(self, most: int) -> None:
+        """Say the form."""
+        super().__init__(
+            words("Write an e-mail address such as name@example.org, with at most %(most)d characters.", most=most)
+        )
+
+
+class AddressTaken(SiteError):
+    """Another account has this e-mail address; only whoever reads its mail is told."""
+
+    def __init__(self) -> None:
+        """Point to the other account."""
+        super().__init__(words("This e-mail address belongs to another account by now. Sign in with that one."))
+
+
+class LinkUnfit(SiteError):
+    """A link out of a mail that was used, is too old, or was never made here."""
+
+    def __init__(self) -> None:
+        """Say how to get another one."""
+        super().__init__(
+            words("This link does not work any more: it was used before, or its time is over. Ask for a new one.")
+        )
 
 
 class WorkerUnknown(SiteError):
@@ -522,8 +563,10 @@ class AccountDisabled(SiteError):
     def __init__(self) -> None:
         """Say who did it."""
         super().__init__(
-            "This account has been disabled by the operator of this marketplace. Write to them if you think that it is "
-            "a mistake. What you have earned is not lost."
+            words(
+                "This account has been disabled by the operator of this marketplace. Write to them if you think that "
+                "it is a mistake. What you have earned is not lost."
+            )
         )
 
 
@@ -536,7 +579,7 @@ class AlreadyDisputed(SiteError):
 
     def __init__(self) -> None:
         """Say that the first one counts."""
-        super().__init__("You have disputed this rejection already. Nothing was changed.")
+        super().__init__(words("You have disputed this rejection already. Nothing was changed."))
 
 
 class DisputeUnfit(SiteError):
@@ -544,7 +587,9 @@ class DisputeUnfit(SiteError):
 
     def __init__(self, most: int) -> None:
         """Say the rule."""
-        super().__init__(f"Say what is wrong with the rejection, in 1 to {most} characters. Nothing was sent yet.")
+        super().__init__(
+            words("Say what is wrong with the rejection, in 1 to %(most)d characters. Nothing was sent yet.", most=most)
+        )
 
 
 class PayoutDetailsUnfit(SiteError):
@@ -552,4 +597,6 @@ class PayoutDetailsUnfit(SiteError):
 
     def __init__(self, most: int) -> None:
         """Say the rule."""
-        super().__init__(f"Say how you are to be paid in at most {most} characters. Nothing was stored.")
+        super().__init__(
+            words("Say how you are to be paid in at most %(most)d characters. Nothing was stored.", most=most)
+        )

@@ -12,6 +12,7 @@ from hits.marketplace import (
     accounts,
     events,
     fees,
+    groups,
     hit_types,
     layouts,
     lifecycle,
@@ -25,6 +26,7 @@ from hits.marketplace.errors import (
     DUPLICATE_REQUEST,
     HIT_ALREADY_EXISTS,
     HIT_ALREADY_TAKEN,
+    HIT_TAKEN_DOWN,
     INVALID_HIT_STATE,
     INVALID_MAXIMUM_ASSIGNMENTS_INCREASE,
     MISSING_PARAMETERS,
@@ -106,7 +108,11 @@ def update_hit_type(transaction: Transaction, requester_id: str, params: Params)
     if transaction.session.scalar(select(exists().where(AssignmentRow.hit_id == hit.hit_id))):
         raise request_error(HIT_ALREADY_TAKEN, id=hit.hit_id)
     held = hit.held_cents
+    if hit.status == "Assignable":
+        groups.closed(transaction, hit)
     hit.hit_type_id = hit_type.hit_type_id
+    if hit.status == "Assignable":
+        groups.opened(transaction, hit)
     hit.reward_cents = hit_type.reward_cents
     hit.fee_cents = _fee(transaction, hit_type, hit.max_assignments)
     accounts.enter(transaction, account, "hold_retyped", held=hit.held_cents - held, hit_id=hit.hit_id)
@@ -126,6 +132,8 @@ def update_expiration(transaction: Transaction, requester_id: str, params: Param
         if not hit.is_expired:
             lifecycle.expire(transaction, account, hit)
     else:
+        if hit.taken_down_at is not None:
+            raise request_error(HIT_TAKEN_DOWN, id=hit.hit_id)
         if expire_at > transaction.now + _LONGEST_LIFE:
             raise request_error(PARAMETER_OUT_OF_RANGE, reason=f"ExpireAt must lie within a year, got {expire_at}.")
         hit.expires_at = expire_at
@@ -246,6 +254,7 @@ def _create(
     account = accounts.lock(transaction, requester_id)
     accounts.enter(transaction, account, "hold", held=hit.held_cents, hit_id=hit.hit_id)
     transaction.session.add(hit)
+    groups.opened(transaction, hit)
     events.emit(transaction, "HITCreated", hit)
     tokens.remember(transaction, requester_id, operation, token, hit.hit_id)
     return {"HIT": hit_form(hit, hit_type)}

@@ -18,6 +18,8 @@ class Requester:
     name: str
     email: str | None
     created_at: datetime
+    is_disabled: bool = False
+    session_number: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ class Worker:
     subdivision: str | None = None
     is_adult: bool = False
     is_master: bool = False
+    is_disabled: bool = False
+    email: str | None = None
+    email_is_confirmed: bool = False
+    language: str | None = None
+    session_number: int = 0
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,16 @@ class RequesterMessage:
     text: str
     answered_at: datetime | None
     replies: tuple[Reply, ...]
+
+
+@dataclass(frozen=True)
+class HitSubject:
+    """What a worker's message or report is about; `assignment_id` is their newest assignment of the HIT."""
+
+    hit_id: str
+    title: str
+    requester_name: str
+    assignment_id: str | None
 
 
 @dataclass(frozen=True)

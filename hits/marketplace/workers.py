@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from hits.marketplace import passwords
+from hits.marketplace import addresses, links, mails, passwords
 from hits.marketplace.errors import (
+    AccountDisabled,
+    AddressTaken,
     InvitationUnknown,
     InvitationUsed,
     NotSignedIn,
     OperatorError,
-    PasswordUnfit,
+    LinkUnfit,
     UserNameTaken,
     UserNameUnfit,
     WorkerUnknown,
@@ -51,16 +53,20 @@ def invitations(transaction: Transaction) -> list[Invitation]:
     ]
 
 
-def register(transaction: Transaction, code: str, user_name: str, password: str) -> Worker:
-    """Create a worker account from an invitation.
+def register(
+    transaction: Transaction,
+    code: str,
+    user_name: str,
+    password: str,
+    *,
+    email: str | None = None,
+    language: str | None = None,
+) -> Worker:
+    """Create a worker account from an invitation; an e-mail address waits to be confirmed by mail.
 
-    Raises InvitationUnknown, InvitationUsed, UserNameUnfit, UserNameTaken, PasswordUnfit.
+    Raises InvitationUnknown, InvitationUsed, UserNameUnfit, UserNameTaken, PasswordUnfit, AddressUnfit.
     """
-    name = unicodedata.normalize("NFKC", user_name).strip()
-    if not _USER_NAME.fullmatch(name):
-        raise UserNameUnfit
-    if not passwords.LEAST_LENGTH <= len(password) <= passwords.MOST_LENGTH:
-        raise PasswordUnfit(passwords.LEAST_LENGTH, passwords.MOST_LENGTH)
+    _check(user_name, password)
     session = transaction.session
     invitation = session.scalar(
         select(InvitationRow).where(InvitationRow.code == code.strip().upper()).with_for_update()
@@ -69,6 +75,74 @@ def register(transaction: Transaction, code: str, user_name: str, password: str)
         raise InvitationUnknown
     if invitation.used_at is not None:
         raise InvitationUsed
+    worker = _create(transaction, user_name, password, language)
+    invitation.used_at = transaction.now
+    invitation.worker_id = worker.worker_id
+    for type_id, value in invitation.grants.items():
+        if _type_exists(transaction, type_id):
+            grant(transaction, type_id, worker.worker_id, value)
+    _take_address(transaction, worker, email)
+    return view(worker)
+
+
+def sign_up(
+    transaction: Transaction, user_name: str, password: str, *, email: str | None = None, language: str | None = None
+) -> Worker:
+    """Create a worker account without an invitation; an e-mail address waits to be confirmed by mail.
+
+    Raises UserNameUnfit, UserNameTaken, PasswordUnfit, AddressUnfit.
+    """
+    worker = _create(transaction, user_name, password, language)
+    _take_address(transaction, worker, email)
+    return view(worker)
+
+
+def sign_up_by_link(
+    transaction: Transaction, token: str, user_name: str, password: str, *, language: str | None = None
+) -> Worker:
+    """Create a worker account for the e-mail address that a link was sent to, once.
+
+    Raises LinkUnfit, UserNameUnfit, UserNameTaken, PasswordUnfit.
+    """
+    address = link_address(transaction, token)
+    worker = _create(transaction, user_name, password, language)
+    try:
+        addresses.give(transaction, worker, address, confirmed=True)
+    except AddressTaken as error:
+        raise LinkUnfit from error
+    return view(worker)
+
+
+def link_address(transaction: Transaction, token: str) -> str:
+    """Return the e-mail address that a sign-up link was sent to.
+
+    Raises LinkUnfit, also once the address has an account.
+    """
+    address = str(links.content(transaction, mails.SIGN_UP, token)["subject"])
+    if addresses.owner(transaction, address) is not None:
+        raise LinkUnfit
+    return address
+
+
+def _take_address(transaction: Transaction, worker: WorkerRow, email: str | None) -> None:
+    if not email:
+        return
+    address = addresses.checked(email)
+    addresses.give(transaction, worker, address, confirmed=False)
+    addresses.ask_to_confirm(transaction, worker, address, worker.language)
+
+
+def _check(user_name: str, password: str) -> str:
+    name = unicodedata.normalize("NFKC", user_name).strip()
+    if not _USER_NAME.fullmatch(name):
+        raise UserNameUnfit
+    passwords.check(password)
+    return name
+
+
+def _create(transaction: Transaction, user_name: str, password: str, language: str | None) -> WorkerRow:
+    name = _check(user_name, password)
+    session = transaction.session
     if session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == name.casefold())):
         raise UserNameTaken(name)
     worker = WorkerRow(
@@ -77,30 +151,28 @@ def register(transaction: Transaction, code: str, user_name: str, password: str)
         user_name_key=name.casefold(),
         password_hash=passwords.hashed(password, n=transaction.settings.scrypt_n),
         created_at=transaction.now,
+        language=language,
     )
     try:
         with session.begin_nested():
             session.add(worker)
     except IntegrityError as error:
         raise UserNameTaken(name) from error
-    invitation.used_at = transaction.now
-    invitation.worker_id = worker.worker_id
-    for type_id, value in invitation.grants.items():
-        if _type_exists(transaction, type_id):
-            grant(transaction, type_id, worker.worker_id, value)
-    return view(worker)
+    return worker
 
 
 def authenticate(transaction: Transaction, user_name: str, password: str) -> Worker:
     """Return the worker with this user name and password.
 
-    Raises NotSignedIn.
+    Raises NotSignedIn, AccountDisabled.
     """
     key = unicodedata.normalize("NFKC", user_name).strip().casefold()
     row = transaction.session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == _storable(key)))
     stored = row.password_hash if row is not None else None
     if not passwords.matches(password, stored, n=transaction.settings.scrypt_n) or row is None:
         raise NotSignedIn
+    if row.disabled_at is not None:
+        raise AccountDisabled
     return view(row)
 
 
@@ -164,7 +236,18 @@ def set_adult(transaction: Transaction, worker_id: str, *, is_adult: bool) -> Wo
 def view(row: WorkerRow) -> Worker:
     """Return the record of a worker."""
     return Worker(
-        row.worker_id, row.user_name, row.created_at, row.country, row.subdivision, row.is_adult, row.is_master
+        row.worker_id,
+        row.user_name,
+        row.created_at,
+        row.country,
+        row.subdivision,
+        row.is_adult,
+        row.is_master,
+        is_disabled=row.disabled_at is not None,
+        email=row.email,
+        email_is_confirmed=row.email_confirmed_at is not None,
+        language=row.language,
+        session_number=row.session_number,
     )
 
 
