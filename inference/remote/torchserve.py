@@ -11,9 +11,9 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from inference.errors import EngineRefused
+from inference.remote.doors import HttpDoor
 from inference.remote.http import ModelServer
 
 EXPLAIN_SUFFIX = "-explain"
@@ -22,24 +22,25 @@ KEY_FILE = "TORCHSERVE_KEY_FILE"
 """Names TorchServe's key_file.json, if its token authorization is on."""
 
 
-class TorchServeDoor:
-    """Asks a TorchServe; an expired inference token is read again once from the key file, which it rewrites."""
+class TorchServeDoor(HttpDoor):
+    """Asks a TorchServe; an expired inference token is read again once from the key file, which TorchServe rewrites."""
 
     def __init__(self, url: str, *, predict_seconds: float, explain_seconds: float, key_file: Path | None) -> None:
-        self._predict = ModelServer(url, seconds=predict_seconds)
-        self._explain = ModelServer(url, seconds=explain_seconds)
+        super().__init__(url, predict_seconds=predict_seconds, explain_seconds=explain_seconds)
         self._key_file = key_file
         self._key: str | None = None
         self._lock = threading.Lock()
 
-    def ask(self, name: str, request: Mapping[str, Any], *, explain: bool) -> Any:
-        """Return the handler's answer. Raises ModelUnavailable."""
-        path = f"/explanations/{quote(name + EXPLAIN_SUFFIX)}" if explain else f"/predictions/{quote(name)}"
-        server = self._explain if explain else self._predict
+    def explaining(self, name: str) -> str:
+        """Return the name under which a model explains."""
+        return name + EXPLAIN_SUFFIX
+
+    def post(self, server: ModelServer, path: str, request: Mapping[str, Any]) -> Any:
+        """Send one request with a token that is in force."""
         try:
             return server.post(path, request, headers=self._authorization(fresh=False))
         except EngineRefused as error:
-            # The token's refusal is a 400 with this type, not a 401.
+            # The refusal of a token is a 400 with this type, not a 401.
             if self._key_file is None or "InvalidKeyException" not in str(error):
                 raise
         return server.post(path, request, headers=self._authorization(fresh=True))

@@ -1,0 +1,93 @@
+"""Whatever a model server does, the caller gets JSON or one of our errors, within the deadline."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hits.predictions import ModelUnavailable
+from inference.errors import BadModelAnswer, EngineRefused, EngineUnreachable, ModelQueueFull, ModelTimeout
+from inference.remote.http import ModelServer, address
+from tests.inference.remote.answering import answering
+
+
+def test_json_goes_and_comes() -> None:
+    with answering(lambda method, path, body, headers: (200, {"got": body})) as server:
+        assert ModelServer(server.url + "/", seconds=2).post("/x", {"é": 1}) == {"got": {"é": 1}}
+        assert server.asked[0][:3] == ("POST", "/x", {"é": 1})
+
+
+def test_an_empty_body_is_none() -> None:
+    with answering(lambda *_: (200, b"")) as server:
+        assert ModelServer(server.url, seconds=2).get("/ready") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "error"),
+    [
+        (429, {}, ModelQueueFull),
+        (503, {"code": 503, "type": "ServiceUnavailableException", "message": "no worker"}, ModelQueueFull),
+        (507, {"message": "Worker died."}, EngineRefused),
+        (404, {"error": "no such model"}, EngineRefused),
+        (422, {"detail": ["x"]}, EngineRefused),
+        (302, b"", EngineRefused),
+        (500, b"<html>", EngineRefused),
+        (200, b"<html>", BadModelAnswer),
+        (200, b"[" + b"1," * 3_000_000 + b"1]", BadModelAnswer),
+    ],
+)
+def test_every_other_answer_is_an_error(status: int, content: Any, error: type[ModelUnavailable]) -> None:
+    with answering(lambda *_: (status, content)) as server, pytest.raises(error):
+        ModelServer(server.url, seconds=5).post("/x", {})
+
+
+def test_the_servers_words_are_kept() -> None:
+    with (
+        answering(lambda *_: (400, {"code": 400, "type": "InvalidKeyException", "message": "wrong"})) as server,
+        pytest.raises(EngineRefused, match="HTTP 400: InvalidKeyException wrong"),
+    ):
+        ModelServer(server.url, seconds=5).post("/x", {})
+
+
+def test_a_lost_connection_and_a_died_worker_are_tried_once_more() -> None:
+    answers: Iterator[Any] = iter([None, (200, 1), (507, {}), (200, 2)])
+    with answering(lambda *_: next(answers)) as server:
+        known = ModelServer(server.url, seconds=5)
+        assert known.post("/x", {}) == 1
+        assert known.post("/x", {}) == 2
+
+
+def test_a_connection_lost_twice_is_unreachable() -> None:
+    with answering(lambda *_: None) as server, pytest.raises(EngineUnreachable):
+        ModelServer(server.url, seconds=5).post("/x", {})
+
+
+def test_nobody_there_is_unreachable() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(EngineUnreachable, match="DYNAHIT_ENGINE_URL"):
+            ModelServer(url, seconds=5).post("/x", {})
+
+
+def test_a_slow_server_is_a_timeout_and_not_asked_again() -> None:
+    def slow(*_: object) -> Any:
+        time.sleep(1)
+        return 200, 1
+
+    with answering(slow) as server:
+        with pytest.raises(ModelTimeout):
+            ModelServer(server.url, seconds=0.2).post("/x", {})
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8080", "ftp://x", "http://", "http://x:0", "http://[", "http://x:99999"]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(EngineRefused, match="no web address"):
+        address(url)
