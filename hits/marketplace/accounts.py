@@ -68,6 +68,12 @@ def lock(transaction: Transaction, requester_id: str) -> RequesterRow:
     return transaction.session.scalars(query.execution_options(populate_existing=True)).one()
 
 
+def look_up(transaction: Transaction, requester_id: str) -> Requester | None:
+    """Return the record of an account, None if there is none."""
+    row = transaction.session.get(RequesterRow, requester_id)
+    return view(row) if row is not None else None
+
+
 def find(transaction: Transaction, requester_id: str) -> RequesterRow:
     """Return one account.
 

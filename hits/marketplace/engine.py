@@ -106,14 +106,6 @@ class Marketplace(WorkerSide, RequesterSide, OperatorSide):
         with self._transaction(writes=False) as transaction:
             return accounts.every(transaction)
 
-    def authenticate_requester(self, email: str, password: str) -> Requester:
-        """Return the requester with this e-mail address and password.
-
-        Raises NotSignedIn, the same way and as slowly for an unknown address.
-        """
-        with self._transaction(writes=False) as transaction:
-            return accounts.authenticate(transaction, email, password)
-
     def top_up(self, requester_id: str, amount: Decimal, note: str = "") -> Balance:
         """Add dollars to a requester's account and return the new balance.
 

@@ -18,15 +18,15 @@ from hits.marketplace import (
     work,
     workers,
 )
-from hits.marketplace.engine_core import EngineCore
+from hits.marketplace.engine_accounts import AccountSide
 from hits.marketplace.listing import Sort
 from hits.marketplace.views import (
     AssignmentView,
     Earnings,
     GroupPage,
     HitReportPage,
+    HitSubject,
     HitView,
-    Invitation,
     MessagePage,
     QualificationRequestView,
     QualificationView,
@@ -40,37 +40,8 @@ from hits.marketplace.views import (
 _BATCH: Final = 500
 
 
-class WorkerSide(EngineCore):
-    """What workers do: register, find, take and hand in work, ask for qualifications, read messages."""
-
-    def create_invitation(self, note: str = "", *, grants: Mapping[str, int] | None = None) -> str:
-        """Create a code with which one person can register; `grants` maps qualification type ids to values.
-
-        Raises OperatorError for an unknown qualification type.
-        """
-        with self._transaction() as transaction:
-            return workers.create_invitation(transaction, note, grants or {})
-
-    def invitations(self) -> list[Invitation]:
-        """Return all invitations, oldest first."""
-        with self._transaction(writes=False) as transaction:
-            return workers.invitations(transaction)
-
-    def register_worker(self, invitation_code: str, user_name: str, password: str) -> Worker:
-        """Create a worker account from an invitation and give it the invitation's qualifications.
-
-        Raises InvitationUnknown, InvitationUsed, UserNameUnfit, UserNameTaken, PasswordUnfit.
-        """
-        with self._transaction() as transaction:
-            return workers.register(transaction, invitation_code, user_name, password)
-
-    def authenticate_worker(self, user_name: str, password: str) -> Worker:
-        """Return the worker with this user name and password.
-
-        Raises NotSignedIn, the same way and as slowly for an unknown user name.
-        """
-        with self._transaction(writes=False) as transaction:
-            return workers.authenticate(transaction, user_name, password)
+class WorkerSide(AccountSide):
+    """What workers do: find, take and hand in work, ask for qualifications, read messages."""
 
     def worker(self, worker_id: str) -> Worker:
         """Return one worker.
@@ -118,6 +89,14 @@ class WorkerSide(EngineCore):
         """Mark all of a worker's messages as read and return how many were not."""
         with self._transaction() as transaction:
             return messages.mark_read(transaction, worker_id)
+
+    def hit_subject(self, worker_id: str, hit_id: str) -> HitSubject:
+        """Return what a worker's message or report about a HIT would be about.
+
+        Raises WorkerUnknown, HitUnknown, BlockedByRequester, NotQualified.
+        """
+        with self._transaction(writes=False) as transaction:
+            return contact.subject(transaction, worker_id, hit_id)
 
     def contact_requester(self, worker_id: str, hit_id: str, text: str) -> str:
         """Send a worker's message about a HIT to its requester and return the message's id.

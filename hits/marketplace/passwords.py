@@ -8,10 +8,18 @@ import hmac
 import secrets
 from typing import Final
 
+from hits.marketplace.errors import PasswordUnfit
+
 LEAST_LENGTH: Final = 8
 MOST_LENGTH: Final = 256
 _R: Final = 8
 _P: Final = 1
+
+
+def check(password: str) -> None:
+    """Raise PasswordUnfit for a password that is too short or too long."""
+    if not LEAST_LENGTH <= len(password) <= MOST_LENGTH:
+        raise PasswordUnfit(LEAST_LENGTH, MOST_LENGTH)
 
 
 def hashed(password: str, *, n: int) -> str:

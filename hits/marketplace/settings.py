@@ -19,7 +19,7 @@ class MarketplaceSettings:
     `frame_secret`, frames of accepted assignments carry a signature. `allow_http_loopback` lets ExternalURLs be plain
     http on loopback hosts. `repeated_expiration_is_an_error` repeats MTurk's refusal of the same (HIT, ExpireAt) pair
     within 24 hours. `movable_clock` is for test servers: their clock can be moved forward, for all processes on the
-    database.
+    database. With `sends_mail` letters to people are queued; the process that delivers needs a server for them.
     """
 
     secret_key: str = field(repr=False)
@@ -29,6 +29,8 @@ class MarketplaceSettings:
     allow_http_loopback: bool = False
     repeated_expiration_is_an_error: bool = True
     movable_clock: bool = False
+    site_name: str = "Marketplace"
+    sends_mail: bool = False
     scrypt_n: int = 2**15
 
     def __post_init__(self) -> None:

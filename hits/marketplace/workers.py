@@ -15,9 +15,9 @@ from hits.marketplace.errors import (
     AddressTaken,
     InvitationUnknown,
     InvitationUsed,
+    LinkUnfit,
     NotSignedIn,
     OperatorError,
-    LinkUnfit,
     UserNameTaken,
     UserNameUnfit,
     WorkerUnknown,
@@ -119,7 +119,7 @@ def link_address(transaction: Transaction, token: str) -> str:
     Raises LinkUnfit, also once the address has an account.
     """
     address = str(links.content(transaction, mails.SIGN_UP, token)["subject"])
-    if addresses.owner(transaction, address) is not None:
+    if mails.confirmed_owner(transaction, address) is not None:
         raise LinkUnfit
     return address
 
@@ -174,6 +174,12 @@ def authenticate(transaction: Transaction, user_name: str, password: str) -> Wor
     if row.disabled_at is not None:
         raise AccountDisabled
     return view(row)
+
+
+def look_up(transaction: Transaction, worker_id: str) -> Worker | None:
+    """Return the record of a worker, None if there is none."""
+    row = transaction.session.get(WorkerRow, _storable(worker_id))
+    return view(row) if row is not None else None
 
 
 def find(transaction: Transaction, worker_id: str) -> WorkerRow:
