@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import email
+import email.policy
 import json
+import smtplib
+import socket
 import socketserver
+import ssl
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
+import trustme
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
 
 from hits.marketplace.deliveries import Outgoing
+from hits.marketplace.mails import Letter
 from hits.marketplace.transports import (
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
     DeliveryRefused,
     DeliverySettings,
+    Mail,
     Webhook,
+    mail,
     transports,
     webhook_signature,
 )
@@ -185,13 +199,106 @@ def test_mail_goes_out_by_smtp(market: Market) -> None:
         hit_id = market.create_hit()
         assert market.engine.deliver_due(ways).delivered == 1
 
-    (mail,) = server.got
-    assert "To: lab@example.org" in mail
-    assert "Subject: Marketplace event: HITCreated" in mail
-    assert hit_id in mail.replace("=\r\n", "")
+    (sent,) = server.got
+    assert "To: lab@example.org" in sent
+    assert "Subject: Marketplace event: HITCreated" in sent
+    assert hit_id in sent.replace("=\r\n", "")
 
 
 def test_only_what_is_configured_is_there() -> None:
     assert set(transports(DeliverySettings())) == {"Webhook"}
     assert set(transports(DeliverySettings(webhooks=False))) == set()
     assert "secret" not in repr(DeliverySettings(aws_secret_access_key="secret", smtp_password="secret"))
+
+
+@contextmanager
+def trusted(folder: Path) -> Iterator[tuple[ssl.SSLContext, Path]]:
+    """Yield a server's side of TLS for 127.0.0.1, and the file of the authority that vouches for it."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    yield context, folder / "ca.pem"
+
+
+def test_webhooks_over_tls_trust_only_the_authorities_that_are_named(tmp_path: Path) -> None:
+    with trusted(tmp_path) as (context, ca_file):
+        server = Receiver()
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        with serving(server) as port:
+            destination = outgoing(f"https://127.0.0.1:{port}/hook")
+            Webhook(allow_private=True, ca_file=ca_file).send(destination)
+            with pytest.raises(ssl.SSLCertVerificationError):
+                Webhook(allow_private=True).send(destination)
+
+    ((path, headers, _body),) = server.got
+    assert (path, headers["Host"]) == ("/hook", f"127.0.0.1:{port}")
+
+
+class _Dribble(socketserver.StreamRequestHandler):
+    """Answers one byte of a header now and then, for as long as somebody listens."""
+
+    def handle(self) -> None:
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b"a")
+                time.sleep(0.05)
+
+
+def test_a_receiver_that_dribbles_is_cut_off() -> None:
+    began = time.monotonic()
+    with (
+        serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Dribble)) as port,
+        pytest.raises((OSError, HTTPException)),
+    ):
+        Webhook(allow_private=True, seconds=0.5).send(outgoing(f"http://127.0.0.1:{port}"))
+    assert time.monotonic() - began < 5
+
+
+def test_letters_go_to_people_with_a_date_and_no_answer_wanted() -> None:
+    with serving(server := Mailbox()) as port:
+        post = mail(DeliverySettings(smtp_host="127.0.0.1", smtp_port=port, mail_from="Market <m@example.org>"))
+        assert post is not None
+        post.post(Letter("ada@example.org", "Größe zählt", "Hello,\n\nhttps://work.example.org/x?token=abc\n"))
+
+    message = email.message_from_string(server.got[0], policy=email.policy.default)
+    assert (message["To"], message["From"]) == ("ada@example.org", "Market <m@example.org>")
+    assert message["Subject"] == "Größe zählt"
+    assert message["Auto-Submitted"] == "auto-generated"
+    assert message["Date"]
+    assert message["Message-ID"].endswith("@example.org>")
+    assert message.get_content() == "Hello,\n\nhttps://work.example.org/x?token=abc\n"
+
+
+def test_mail_is_protected_and_signed_in_as_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with trusted(tmp_path) as (context, ca_file):
+        monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
+        took: list[str] = []
+
+        class Sink:
+            async def handle_DATA(self, _server: Any, session: Any, _envelope: Any) -> str:  # noqa: N802  # aiosmtpd's
+                took.append(f"{session.auth_data.login.decode()} {bool(session.ssl)}")
+                return "250 ok"
+
+        def check(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+            return AuthResult(success=data.password == b"good", handled=False, auth_data=data)
+
+        options: Any = {"authenticator": check, "auth_required": True}
+        for security, controller in (
+            ("starttls", Controller(Sink(), "127.0.0.1", 0, tls_context=context, require_starttls=True, **options)),
+            ("tls", Controller(Sink(), "127.0.0.1", 0, ssl_context=context, auth_require_tls=False, **options)),
+        ):
+            # The server's own first check connects to the port that it was told, so it needs a real one.
+            with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+                controller.port = probe.getsockname()[1]
+            controller.start()
+            try:
+                given: dict[str, Any] = {"smtp_host": "127.0.0.1", "smtp_port": controller.port, "smtp_user": "market"}
+                given |= {"mail_from": "m@example.org", "smtp_security": security}
+                Mail(DeliverySettings(**given, smtp_password="good")).post(Letter("ada@example.org", "Hello", "x\n"))
+                with pytest.raises(smtplib.SMTPAuthenticationError):
+                    Mail(DeliverySettings(**given, smtp_password="bad")).post(Letter("a@example.org", "No", "x\n"))
+            finally:
+                controller.stop()
+    assert took == ["market True", "market True"]
