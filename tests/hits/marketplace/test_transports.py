@@ -268,7 +268,7 @@ def test_letters_go_to_people_with_a_date_and_no_answer_wanted() -> None:
     assert message["Auto-Submitted"] == "auto-generated"
     assert message["Date"]
     assert message["Message-ID"].endswith("@example.org>")
-    assert message.get_content() == "Hello,\n\nhttps://work.example.org/x?token=abc\n"
+    assert message.get_content().replace("\r\n", "\n") == "Hello,\n\nhttps://work.example.org/x?token=abc\n"
 
 
 def test_mail_is_protected_and_signed_in_as_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
