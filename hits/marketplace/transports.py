@@ -165,7 +165,8 @@ class Webhook:
         with socket.create_connection((address, port), timeout=self._seconds) as raw:
             # TLS takes over the socket, and this second handle of it can still be cut.
             handle = raw.dup()
-            alarm = threading.Timer(self._seconds, _cut, [handle])
+            is_cut = threading.Event()
+            alarm = threading.Timer(self._seconds, _cut, [handle, is_cut])
             alarm.daemon = True
             alarm.start()
             try:
@@ -174,6 +175,9 @@ class Webhook:
                 alarm.cancel()
                 alarm.join()
                 handle.close()
+            # An answer that was cut off can look like one that ended.
+            if is_cut.is_set():
+                raise TimeoutError(f"{host} took longer than {self._seconds:g} seconds.")
 
 
 class Mail:
@@ -233,7 +237,8 @@ def webhook_signature(secret: str, timestamp: str, body: bytes) -> str:
     return hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 
-def _cut(handle: socket.socket) -> None:
+def _cut(handle: socket.socket, is_cut: threading.Event) -> None:
+    is_cut.set()
     # The other side may have gone by itself.
     with suppress(OSError):
         handle.shutdown(socket.SHUT_RDWR)
