@@ -198,17 +198,6 @@ class OpenEarnings:
 
 
 @dataclass(frozen=True)
-class Notice:
-    """What the operator told a requester."""
-
-    number: int
-    at: datetime
-    subject: str
-    text: str
-    is_read: bool
-
-
-@dataclass(frozen=True)
 class HitTypeView:
     """A HIT type with what became of its HITs."""
 

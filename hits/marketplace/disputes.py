@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import Select, select
 from sqlalchemy.exc import IntegrityError
 
-from hits.marketplace import accounts, audit, console_pages, lifecycle, notices
+from hits.marketplace import accounts, audit, console_pages, contact, lifecycle, messages
 from hits.marketplace.console_views import Actor, Dispute, Page
 from hits.marketplace.errors import (
     AlreadyDisputed,
@@ -66,12 +66,12 @@ def open_dispute(transaction: Transaction, worker_id: str, assignment_id: str, t
         row.dispute_id,
         assignment_id=assignment.assignment_id,
     )
-    notices.to_requester(
+    contact.tell_requester(
         transaction,
         assignment.requester_id,
-        "A worker disputes a rejection",
         f"Worker {worker_id} disputes your rejection of assignment {assignment.assignment_id}. You can answer, or "
         "approve the assignment after all, until the operator decides.",
+        assignment_id=assignment.assignment_id,
     )
     return _one(transaction, row.dispute_id)
 
@@ -122,19 +122,20 @@ def overturn(transaction: Transaction, by: Actor, dispute_id: str, text: str, *,
         cost_cents=hit.unit_cents,
     )
     reward, cost = from_cents(hit.reward_cents), from_cents(hit.unit_cents)
-    notices.to_worker(
+    messages.send(
         transaction,
+        None,
         row.worker_id,
         "Your dispute: the rejection was overturned",
         f"The operator approved assignment {row.assignment_id} after all; you have earned its reward of ${reward}.\n\n"
         f"{row.decision}",
     )
-    notices.to_requester(
+    contact.tell_requester(
         transaction,
         row.requester_id,
-        "A rejection of yours was overturned",
         f"The operator approved assignment {row.assignment_id} after all. ${cost} (reward and fee) was taken from "
         f"your balance.\n\n{row.decision}",
+        assignment_id=row.assignment_id,
     )
     return _one(transaction, dispute_id)
 
@@ -148,17 +149,18 @@ def uphold(transaction: Transaction, by: Actor, dispute_id: str, text: str, *, t
         return _one(transaction, dispute_id)
     row = _decided(transaction, _find(transaction, dispute_id), by, "Upheld", text)
     audit.record(transaction, by, "dispute upheld", "dispute", dispute_id, token=token, assignment_id=row.assignment_id)
-    notices.to_worker(
+    messages.send(
         transaction,
+        None,
         row.worker_id,
         "Your dispute: the rejection stands",
         f"The operator looked at assignment {row.assignment_id}, and the rejection stands.\n\n{row.decision}",
     )
-    notices.to_requester(
+    contact.tell_requester(
         transaction,
         row.requester_id,
-        "A rejection of yours was upheld",
         f"The operator looked at assignment {row.assignment_id}, and your rejection stands.\n\n{row.decision}",
+        assignment_id=row.assignment_id,
     )
     return _one(transaction, dispute_id)
 
@@ -178,8 +180,9 @@ def settle_if_open(transaction: Transaction, assignment: AssignmentRow) -> None:
         transaction, Actor.requester(row.requester_id), "dispute settled", "dispute", row.dispute_id,
         assignment_id=row.assignment_id,
     )  # fmt: skip
-    notices.to_worker(
+    messages.send(
         transaction,
+        None,
         row.worker_id,
         "Your dispute: the requester approved after all",
         f"The requester approved assignment {row.assignment_id}; you have earned its reward.",

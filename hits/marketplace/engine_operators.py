@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sqlalchemy.exc import IntegrityError
 
-from hits.marketplace import audit, disputes, operators, oversight, payout_runs
+from hits.marketplace import audit, disputes, operators, oversight, payout_runs, reports
 from hits.marketplace.console_views import (
     Actor,
     AuditEntry,
@@ -164,6 +164,15 @@ class OperatorSide(EngineCore):
             if more is None:
                 return done
             after = more
+
+    def end_report(self, report_id: str, note: str, *, by: Actor) -> None:
+        """Close a worker's report of a HIT; the worker gets the note as a message.
+
+        Raises OperatorError for a report that does not exist or is closed and for an empty note, MessageUnfit.
+        """
+        with self._transaction() as transaction:
+            reports.close(transaction, report_id, note)
+            audit.record(transaction, by, "report closed", "report", report_id, note=note[:500])
 
     # Disputes
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from hits.marketplace import notices, requester_site
+from hits.marketplace import requester_site
 from hits.marketplace.console_views import (
     HeldQualification,
     HitSummary,
     HitTypeView,
-    Notice,
     Page,
     WaitingAssignment,
 )
@@ -65,18 +64,3 @@ class RequesterSide(EngineCore):
         """
         with self._transaction(writes=False) as transaction:
             return requester_site.holders(transaction, requester_id, qualification_type_id, page=page)
-
-    def notices(self, requester_id: str, *, page: int = 1) -> Page[Notice]:
-        """Return what the operator told a requester, newest first."""
-        with self._transaction(writes=False) as transaction:
-            return notices.of_requester(transaction, requester_id, page=page)
-
-    def unread_notices(self, requester_id: str) -> int:
-        """Return how many notices a requester has not seen."""
-        with self._transaction(writes=False) as transaction:
-            return notices.unread(transaction, requester_id)
-
-    def mark_notices_read(self, requester_id: str) -> None:
-        """Mark all of a requester's notices as read."""
-        with self._transaction() as transaction:
-            notices.mark_read(transaction, requester_id)

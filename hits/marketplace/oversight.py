@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy import func, or_, select
 
-from hits.marketplace import accounts, audit, lifecycle, notices, workers
+from hits.marketplace import accounts, audit, contact, lifecycle, workers
 from hits.marketplace.console_pages import page_of
 from hits.marketplace.console_views import Actor, Page, RequesterAccount, WorkerAccount
 from hits.marketplace.errors import OperatorError
@@ -177,12 +177,12 @@ def take_down(
             lifecycle.expire(transaction, account, hit)
     if rows and not after:
         what = f"HIT {hit_id}" if not whole_type else f"all HITs of type {first.hit_type_id}"
-        notices.to_requester(
+        contact.tell_requester(
             transaction,
             first.requester_id,
-            "The operator took down HITs of yours",
             f"The operator took down {what}. Nobody can accept them any more; work that was handed in is yours to "
             f"review.\n\n{words}",
+            hit_id=hit_id,
         )
     if rows:
         audit.record(

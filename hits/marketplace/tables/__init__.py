@@ -4,9 +4,10 @@ from hits.marketplace.tables._base import LIVE_STATES, Base, SequenceNumber, Utc
 from hits.marketplace.tables.accounts import AccessKeyRow, AccountEntryRow, RequesterRow
 from hits.marketplace.tables.contact import HitReportRow, RequesterMessageRow
 from hits.marketplace.tables.events import ClockRow, EventRow, NotificationRow
+from hits.marketplace.tables.groups import HitGroupRow
 from hits.marketplace.tables.hits import HitLayoutRow, HitRow, HitTypeRow, RequestTokenRow
 from hits.marketplace.tables.mails import MailRow
-from hits.marketplace.tables.operators import AuditRow, DisputeRow, NoticeRow, OperatorRow, PayoutItemRow, PayoutRunRow
+from hits.marketplace.tables.operators import AuditRow, DisputeRow, OperatorRow, PayoutItemRow, PayoutRunRow
 from hits.marketplace.tables.people import InvitationRow, MessageRow, WorkerBlockRow, WorkerRow
 from hits.marketplace.tables.qualifications import QualificationRequestRow, QualificationRow, QualificationTypeRow
 from hits.marketplace.tables.work import AssignmentRow, BonusRow, ReviewEntryRow
@@ -22,6 +23,7 @@ __all__ = [
     "ClockRow",
     "DisputeRow",
     "EventRow",
+    "HitGroupRow",
     "HitLayoutRow",
     "HitReportRow",
     "HitRow",
@@ -29,7 +31,6 @@ __all__ = [
     "InvitationRow",
     "MailRow",
     "MessageRow",
-    "NoticeRow",
     "NotificationRow",
     "OperatorRow",
     "PayoutItemRow",

@@ -80,20 +80,6 @@ class DisputeRow(Base):
     decision: Mapped[str | None] = mapped_column(Text)
 
 
-class NoticeRow(Base):
-    """What the operator told a requester, shown in the console."""
-
-    __tablename__ = "mp_notice"
-    __table_args__ = (Index(None, "requester_id", "seq"),)
-
-    seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
-    requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"))
-    at: Mapped[datetime]
-    subject: Mapped[str] = mapped_column(Text)
-    text: Mapped[str] = mapped_column(Text)
-    read_at: Mapped[datetime | None]
-
-
 class PayoutRunRow(Base):
     """The earnings up to a moment that are paid out together; Drafted, then Paid or Cancelled."""
 

@@ -66,9 +66,10 @@ def test_upholding_moves_no_money_and_tells_both(market: Market) -> None:
 
     assert (decided.state, decided.reply) == ("Upheld", "The answer was empty.")
     assert market.balance() == ("1000.00", "0.00")
-    notices = engine.notices(market.requester_id).entries
-    assert [one.subject for one in notices] == ["A rejection of yours was upheld", "A worker disputes a rejection"]
-    assert "The answer is empty indeed." in notices[0].text
+    told = engine.requester_messages(market.requester_id).messages
+    assert [one.text.split(" ")[0] for one in told] == ["The", "Worker"]
+    assert "The answer is empty indeed." in told[0].text
+    assert "The answer is empty indeed." in engine.messages(worker_id).messages[0].text
 
 
 def test_a_dispute_is_decided_once_by_whoever_comes_first(stored_market: Market) -> None:

@@ -146,7 +146,7 @@ def test_a_hit_that_is_taken_down_stays_down(market: Market) -> None:
     assert engine.earnings(ada).approved == Decimal("0.30")
     assert market.balance() == ("999.28", "0.36")
     assert market.hit(other)["HITStatus"] == "Assignable"
-    assert "It asks for passwords." in engine.notices(market.requester_id).entries[0].text
+    assert "It asks for passwords." in engine.requester_messages(market.requester_id).messages[0].text
     assert engine.take_down(hit_id, "Again.", by=OLGA) == 0
     assert engine.audit_log(action="HIT taken down").total == 1
 
@@ -160,7 +160,7 @@ def test_a_whole_type_is_taken_down_batch_by_batch(market: Market, monkeypatch: 
 
     assert {market.hit(hit_id)["HITStatus"] for hit_id in hits} == {"Reviewable"}
     assert market.hit(other)["HITStatus"] == "Assignable"
-    assert market.engine.notices(market.requester_id).total == 1
+    assert market.engine.requester_messages(market.requester_id).total == 1
     assert market.balance() == ("999.64", "0.36")
 
 

@@ -58,19 +58,6 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('seq', name=op.f('pk_mp_payout_run')),
     sa.UniqueConstraint('run_id', name=op.f('uq_mp_payout_run_run_id'))
     )
-    op.create_table('mp_notice',
-    sa.Column('seq', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
-    sa.Column('requester_id', sa.String(length=64), nullable=False),
-    sa.Column('at', hits.marketplace.tables.UtcDateTime(timezone=True), nullable=False),
-    sa.Column('subject', sa.Text(), nullable=False),
-    sa.Column('text', sa.Text(), nullable=False),
-    sa.Column('read_at', hits.marketplace.tables.UtcDateTime(timezone=True), nullable=True),
-    sa.ForeignKeyConstraint(['requester_id'], ['mp_requester.requester_id'], name=op.f('fk_mp_notice_requester_id_mp_requester')),
-    sa.PrimaryKeyConstraint('seq', name=op.f('pk_mp_notice'))
-    )
-    with op.batch_alter_table('mp_notice', schema=None) as batch_op:
-        batch_op.create_index(batch_op.f('ix_mp_notice_requester_id_seq'), ['requester_id', 'seq'], unique=False)
-
     op.create_table('mp_dispute',
     sa.Column('seq', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('dispute_id', sa.String(length=64), nullable=False),
@@ -185,10 +172,6 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f('ix_mp_dispute_requester_id'))
 
     op.drop_table('mp_dispute')
-    with op.batch_alter_table('mp_notice', schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f('ix_mp_notice_requester_id_seq'))
-
-    op.drop_table('mp_notice')
     op.drop_table('mp_payout_run')
     op.drop_table('mp_operator')
     with op.batch_alter_table('mp_audit', schema=None) as batch_op:
