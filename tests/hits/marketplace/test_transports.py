@@ -27,7 +27,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
 from hits.marketplace.deliveries import Outgoing
-from hits.marketplace.mails import Letter
+from hits.marketplace.mails import Letter, Undeliverable
 from hits.marketplace.transports import (
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
@@ -271,34 +271,73 @@ def test_letters_go_to_people_with_a_date_and_no_answer_wanted() -> None:
     assert message.get_content().replace("\r\n", "\n") == "Hello,\n\nhttps://work.example.org/x?token=abc\n"
 
 
-def test_mail_is_protected_and_signed_in_as_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with trusted(tmp_path) as (context, ca_file):
+class Sink:
+    """An SMTP server's inside: notes who sent."""
+
+    def __init__(self) -> None:
+        self.senders: list[str] = []
+
+    async def handle_DATA(self, _server: Any, session: Any, _envelope: Any) -> str:  # noqa: N802  # aiosmtpd's
+        self.senders.append(session.auth_data.login.decode() if session.auth_data else "nobody")
+        return "250 ok"
+
+
+@contextmanager
+def smtp_server(sink: Sink, **options: Any) -> Iterator[int]:
+    # The server's own first check connects to the port that it was told, so it needs a real one.
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        port = probe.getsockname()[1]
+    controller = Controller(sink, "127.0.0.1", port, **options)
+    controller.start()
+    try:
+        yield port
+    finally:
+        controller.stop()
+
+
+def mail_by(port: int, security: Any, **given: Any) -> Mail:
+    return Mail(
+        DeliverySettings(
+            smtp_host="127.0.0.1", smtp_port=port, smtp_security=security, mail_from="m@example.org", **given
+        )
+    )
+
+
+def test_mail_signs_in_after_starttls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+        return AuthResult(success=data.password == b"good", handled=False, auth_data=data)
+
+    letter = Letter("ada@example.org", "Hello", "x\n")
+    with (
+        trusted(tmp_path) as (context, ca_file),
+        smtp_server(
+            sink := Sink(), tls_context=context, require_starttls=True, authenticator=check, auth_required=True
+        ) as port,
+    ):
+        with pytest.raises(ssl.SSLCertVerificationError):
+            mail_by(port, "starttls", smtp_user="market", smtp_password="good").post(letter)
         monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
-        took: list[str] = []
+        mail_by(port, "starttls", smtp_user="market", smtp_password="good").post(letter)
+        with pytest.raises(smtplib.SMTPAuthenticationError):
+            mail_by(port, "starttls", smtp_user="market", smtp_password="bad").post(letter)
+        with pytest.raises(smtplib.SMTPException):
+            mail_by(port, "none").post(letter)
+    assert sink.senders == ["market"]
 
-        class Sink:
-            async def handle_DATA(self, _server: Any, session: Any, _envelope: Any) -> str:  # noqa: N802  # aiosmtpd's
-                took.append(f"{session.auth_data.login.decode()} {bool(session.ssl)}")
-                return "250 ok"
 
-        def check(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
-            return AuthResult(success=data.password == b"good", handled=False, auth_data=data)
+def test_mail_over_tls_from_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with trusted(tmp_path) as (context, ca_file), smtp_server(sink := Sink(), ssl_context=context) as port:
+        monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
+        mail_by(port, "tls").post(Letter("ada@example.org", "Hello", "x\n"))
+    assert sink.senders == ["nobody"]
 
-        options: Any = {"authenticator": check, "auth_required": True}
-        for security, controller in (
-            ("starttls", Controller(Sink(), "127.0.0.1", 0, tls_context=context, require_starttls=True, **options)),
-            ("tls", Controller(Sink(), "127.0.0.1", 0, ssl_context=context, auth_require_tls=False, **options)),
-        ):
-            # The server's own first check connects to the port that it was told, so it needs a real one.
-            with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-                controller.port = probe.getsockname()[1]
-            controller.start()
-            try:
-                given: dict[str, Any] = {"smtp_host": "127.0.0.1", "smtp_port": controller.port, "smtp_user": "market"}
-                given |= {"mail_from": "m@example.org", "smtp_security": security}
-                Mail(DeliverySettings(**given, smtp_password="good")).post(Letter("ada@example.org", "Hello", "x\n"))
-                with pytest.raises(smtplib.SMTPAuthenticationError):
-                    Mail(DeliverySettings(**given, smtp_password="bad")).post(Letter("a@example.org", "No", "x\n"))
-            finally:
-                controller.stop()
-    assert took == ["market True", "market True"]
+
+@pytest.mark.parametrize(("answer", "is_final"), [("550 no such user", True), ("451 try later", False)])
+def test_an_address_that_will_never_do_is_told_apart_from_one_that_may(answer: str, is_final: bool) -> None:
+    class Refusing(Sink):
+        async def handle_RCPT(self, *_parts: Any) -> str:  # noqa: N802  # aiosmtpd's
+            return answer
+
+    refusal = Undeliverable if is_final else smtplib.SMTPRecipientsRefused
+    with smtp_server(Refusing()) as port, pytest.raises(refusal):
+        mail_by(port, "none").post(Letter("ada@example.org", "Hello", "x\n"))
