@@ -15,7 +15,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from app.cli.marketplace_deliver import deliver
 from app.cli.marketplace_up import up
+from app.cli.no_auth import NO_AUTH_HELP, open_to_all
 from app.cli.serving_marketplace import THREADS, run_server
 from app.marketplace.settings import Settings, SettingsMissing, settings_from_environment
 from hits.marketplace import database
@@ -72,6 +74,7 @@ def marketplace() -> None:
 
 
 marketplace.add_command(up)
+marketplace.add_command(deliver)
 
 
 @marketplace.command()
@@ -87,11 +90,15 @@ def init() -> None:
 @marketplace.command()
 @click.option("--bind", default="127.0.0.1:8000", show_default=True, help="HOST:PORT to listen on.")
 @click.option("--threads", default=THREADS, show_default=True, help="Requests answered at the same time.")
-def serve(bind: str, threads: int) -> None:
-    """Run the marketplace's web server until it is stopped."""
+@click.option("--deliver/--no-deliver", default=True, help="Deliver events and mail as well. [default: yes]")
+@click.option("--insecure-no-auth", is_flag=True, help=NO_AUTH_HELP)
+def serve(bind: str, threads: int, deliver: bool, insecure_no_auth: bool) -> None:
+    """Run the marketplace's web server, and the deliveries, until stopped."""
     settings = _settings()
     check_bind(bind, settings)
-    run_server(bind, threads)
+    if insecure_no_auth:
+        bind = open_to_all(bind, settings)
+    sys.exit(run_server(bind, threads, deliver=deliver, insecure_no_auth=insecure_no_auth))
 
 
 def check_bind(bind: str, settings: Settings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import click
 
 from app.cli.environment import read_settings
 from app.cli.instance import port_of, quoted, write_private
+from app.cli.no_auth import NO_AUTH_HELP, open_to_all
 from app.cli.serving_marketplace import run_server
 from app.marketplace.settings import Settings, SettingsMissing, settings_from_environment
 from app.settings import instance_folder
@@ -24,7 +26,8 @@ INVITATIONS = ("first worker", "second worker")
 
 @click.command("up")
 @click.option("--port", type=click.IntRange(1, 65535), envvar="MARKETPLACE_PORT", help="Port. [default: 8000]")
-def up(port: int | None) -> None:
+@click.option("--insecure-no-auth", is_flag=True, help=NO_AUTH_HELP)
+def up(port: int | None, insecure_no_auth: bool) -> None:
     """Run a marketplace alone on this machine.
 
     A new one is made first, with money, a key and invitations. Ctrl-C stops it.
@@ -44,7 +47,10 @@ def up(port: int | None) -> None:
     for line in furnish(settings):
         click.echo(line)
     click.echo(f"Worker site and Requester API: {settings.site_url}; everything is kept in {folder}. Ctrl-C stops it.")
-    run_server(f"127.0.0.1:{port_of(settings.site_url) if settings.on_loopback else 8000}")
+    bind = f"127.0.0.1:{port_of(settings.site_url) if settings.on_loopback else 8000}"
+    if insecure_no_auth:
+        bind = open_to_all(bind, settings)
+    sys.exit(run_server(bind, insecure_no_auth=insecure_no_auth))
 
 
 def make_settings(folder: Path, port: int) -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from typing import Annotated
+import ssl
+from email.utils import parseaddr
+from pathlib import Path
+from typing import Annotated, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import SecretStr, ValidationError, field_validator, model_validator
+from limits import parse_many
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from hits.marketplace.settings import MarketplaceSettings
+from hits.marketplace.transports import DeliverySettings, SmtpSecurity
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -36,8 +41,27 @@ class Settings(BaseSettings):
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     allow_http_loopback: bool | None = None
     sign_in_limit: str = "10 per minute; 60 per hour"
+    sign_up: Literal["invitation", "open"] = "invitation"
+    sign_up_limit: str = "5 per hour"
+    sign_up_total_limit: str = "100 per hour"
+    mail_limit: str = "3 per hour"
     proxies: int = 0
     movable_clock: bool = False
+    smtp_host: str | None = None
+    smtp_port: int = Field(default=25, ge=1, le=65535)
+    smtp_security: SmtpSecurity = "none"
+    smtp_user: str | None = None
+    smtp_password: SecretStr | None = None
+    mail_from: str | None = None
+    aws_region: str | None = None
+    aws_endpoint_url: str | None = None
+    aws_access_key_id: str | None = None
+    aws_secret_access_key: SecretStr | None = None
+    webhooks: bool = True
+    allow_private_webhooks: bool = False
+    webhook_seconds: float = Field(default=10.0, gt=0, le=60)
+    webhook_ca_file: Path | None = None
+    delivery_seconds: float = Field(default=1.0, gt=0, le=3600)
 
     @field_validator("secret_key", "frame_secret")
     @classmethod
@@ -46,10 +70,47 @@ class Settings(BaseSettings):
             raise ValueError("a secret has at least 32 characters; `openssl rand -hex 32` prints one")
         return secret
 
-    @field_validator("content_url", mode="before")
+    @field_validator(
+        "content_url",
+        "smtp_host",
+        "smtp_user",
+        "smtp_password",
+        "mail_from",
+        "aws_region",
+        "aws_endpoint_url",
+        "aws_access_key_id",
+        "aws_secret_access_key",
+        "webhook_ca_file",
+        mode="before",
+    )
     @classmethod
-    def _empty_is_unset(cls, url: object) -> object:
-        return None if url == "" else url
+    def _empty_is_unset(cls, value: object) -> object:
+        return None if value == "" else value
+
+    @field_validator("sign_in_limit", "sign_up_limit", "sign_up_total_limit", "mail_limit")
+    @classmethod
+    def _a_rate(cls, text: str) -> str:
+        try:
+            parse_many(text)
+        except ValueError as error:
+            raise ValueError(f"limits such as '5 per minute; 60 per hour', not {text!r}") from error
+        return text
+
+    @field_validator("mail_from")
+    @classmethod
+    def _an_address(cls, text: str | None) -> str | None:
+        if text is not None and "@" not in parseaddr(text)[1]:
+            raise ValueError(f"a sender such as Marketplace <no-reply@example.org>, not {text!r}")
+        return text
+
+    @field_validator("webhook_ca_file")
+    @classmethod
+    def _authorities(cls, path: Path | None) -> Path | None:
+        try:
+            ssl.create_default_context(cafile=path)
+        except OSError as error:
+            raise ValueError(f"a file of certificates in PEM form, which {path} is not: {error}") from error
+        return path
 
     @field_validator("site_url", "content_url")
     @classmethod
@@ -81,6 +142,19 @@ class Settings(BaseSettings):
         if self.movable_clock and not self.on_loopback:
             raise ValueError(
                 f"MARKETPLACE_MOVABLE_CLOCK is for test servers on loopback; MARKETPLACE_SITE_URL is {self.site_url}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _mail_is_whole(self) -> Settings:
+        if (self.smtp_host is None) != (self.mail_from is None):
+            raise ValueError("MARKETPLACE_SMTP_HOST and MARKETPLACE_MAIL_FROM go together: set both, or none")
+        if (self.smtp_user is None) != (self.smtp_password is None):
+            raise ValueError("MARKETPLACE_SMTP_USER and MARKETPLACE_SMTP_PASSWORD go together: set both, or none")
+        if self.smtp_password is not None and self.smtp_security == "none" and self.smtp_host not in LOOPBACK_HOSTS:
+            raise ValueError(
+                f"MARKETPLACE_SMTP_PASSWORD would cross the network to {self.smtp_host} for all to read; set "
+                "MARKETPLACE_SMTP_SECURITY to starttls or tls"
             )
         return self
 
@@ -129,15 +203,41 @@ class Settings(BaseSettings):
         secret = self.secret_key.get_secret_value().encode()
         return hmac.digest(secret, f"marketplace {purpose} v1".encode(), hashlib.sha256)
 
+    @property
+    def sends_mail(self) -> bool:
+        """Whether there is a server for mail."""
+        return self.smtp_host is not None
+
+    def delivery_settings(self) -> DeliverySettings:
+        """Return what the process that delivers events and mail needs to know."""
+        return DeliverySettings(
+            aws_region=self.aws_region,
+            aws_endpoint_url=self.aws_endpoint_url,
+            aws_access_key_id=self.aws_access_key_id,
+            aws_secret_access_key=_revealed(self.aws_secret_access_key),
+            webhooks=self.webhooks,
+            allow_private_webhooks=self.allow_private_webhooks,
+            webhook_seconds=self.webhook_seconds,
+            webhook_ca_file=self.webhook_ca_file,
+            smtp_host=self.smtp_host,
+            smtp_port=self.smtp_port,
+            smtp_security=self.smtp_security,
+            smtp_user=self.smtp_user,
+            smtp_password=_revealed(self.smtp_password),
+            mail_from=self.mail_from,
+        )
+
     def engine_settings(self) -> MarketplaceSettings:
         """Return what the engine needs to know."""
         return MarketplaceSettings(
             secret_key=base64.urlsafe_b64encode(self.derived_key("access-key secrets")).decode("ascii"),
             site_url=self.site_url,
             content_url=self.content_origin,
-            frame_secret=self.frame_secret.get_secret_value() if self.frame_secret else None,
+            frame_secret=_revealed(self.frame_secret),
             allow_http_loopback=self.http_loopback_allowed,
             movable_clock=self.movable_clock,
+            site_name=self.site_name,
+            sends_mail=self.sends_mail,
         )
 
 
@@ -159,6 +259,10 @@ def settings_from_environment() -> Settings:
             + "\n".join(lines)
             + "\n`dynahit up` writes a complete settings.env; docs/configuration.md lists every variable."
         ) from error
+
+
+def _revealed(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret is not None else None
 
 
 def origin(url: str) -> tuple[str, str, int | None]:

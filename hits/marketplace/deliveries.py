@@ -91,6 +91,7 @@ def deliver_due(
         while (
             tried < limit
             and not stop()
+            and outbox.is_due(store, EventRow, clock.now())
             and (claimed := _claim(store, clock.now(), settings, min(_AT_ONCE, limit - tried)))
         ):
             attempts = {pool.submit(_attempt, transports, one): one for one in claimed}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from decimal import Decimal
 
 from hits.marketplace import accounts, addresses, deliveries, mails, recovery, workers
 from hits.marketplace.engine_core import EngineCore
@@ -94,6 +95,11 @@ class AccountSide(EngineCore):
         """
         with self._transaction(writes=False) as transaction:
             return accounts.authenticate(transaction, email, password)
+
+    def default_requester(self, play_money: Decimal) -> Requester:
+        """Return the requester of a test server that asks nobody for a key, made with play money if it is new."""
+        with self._transaction() as transaction:
+            return accounts.default(transaction, play_money)
 
     def worker_in_session(self, worker_id: str, session_number: int) -> Worker | None:
         """Return the worker of a session, None if the session has been ended or the account closed since it began."""

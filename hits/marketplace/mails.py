@@ -105,7 +105,7 @@ def send_due(
     Several processes can send at the same time.
     """
     sent = failed = dropped = 0
-    while sent + dropped < limit and not failed and not stop():
+    while sent + dropped < limit and not failed and not stop() and outbox.is_due(store, MailRow, clock.now()):
         row, letter = _claim(store, clock, settings, translate)
         if row is None:
             break

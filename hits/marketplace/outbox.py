@@ -39,6 +39,13 @@ def claim(
     return rows
 
 
+def is_due(store: Store, table: type[RowT], now: datetime) -> bool:
+    """Tell whether anything is due, without the write lock that a claim takes."""
+    query = select(exists().where(table.state == "Waiting", table.next_attempt_at <= now))
+    with store.session(writes=False) as session:
+        return session.scalar(query) is True
+
+
 def note(
     store: Store, table: type[RowT], seq: int, attempt: int, problem: str | None, *, now: datetime, give_up_at: datetime
 ) -> bool:
