@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import random
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -21,13 +22,14 @@ Job = Callable[..., list[tuple[str, str]]]
 
 
 def _work(job: Job, number: int, start: Any, answers: Any, url: str, settings: MarketplaceSettings, args: Any) -> None:
-    engine = Marketplace(url, settings=settings, clock=TestClock())
-    engine.settle()
-    start.wait(60)
     try:
+        engine = Marketplace(url, settings=settings, clock=TestClock())
+        engine.settle()
+        start.wait(60)
         answers.put((number, job(engine, number, *args)))
-    finally:
         engine.close()
+    except BaseException:
+        answers.put((number, traceback.format_exc()))
 
 
 def in_eight_processes(market: Market, job: Job, *args: Any) -> list[list[tuple[str, str]]]:
@@ -39,10 +41,11 @@ def in_eight_processes(market: Market, job: Job, *args: Any) -> list[list[tuple[
     ]
     for process in running:
         process.start()
-    found = dict(answers.get(timeout=120) for _ in running)
+    found = dict(answers.get(timeout=300) for _ in running)
     for process in running:
         process.join(60)
-        assert process.exitcode == 0
+    failures = [answer for answer in found.values() if isinstance(answer, str)]
+    assert not failures, failures[0]
     return [found[number] for number in range(PROCESSES)]
 
 
