@@ -1,13 +1,15 @@
-"""Builds BERT sentence classifiers and their tokenizers from plain files, without hub access and without noise."""
+"""A loaded model and its batches; builds BERT models and their tokenizers from plain files, without hub access."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from inference.encoding import Encoded
 from inference.runtime import single_threaded_torch
+from inference.target import ModelCard
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -18,7 +20,11 @@ BODY = "bert."
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A target model in memory. ``labels`` is in the order of the model's own outputs."""
+    """A target model in memory. ``labels`` is in the order of the model's own outputs, empty for one that reads spans.
+
+    ``tokenizer`` neither cuts nor pads (inference.encoding does). ``takes_type_ids`` tells whether the forward pass
+    tells texts apart by token types; ``stride`` is how many word pieces two windows of a passage share.
+    """
 
     model_id: str
     revision: str
@@ -27,6 +33,27 @@ class LoadedModel:
     tokenizer: Tokenizer
     max_length: int
     pad_token_id: int
+    head: Literal["classification", "span"] = "classification"
+    takes_type_ids: bool = True
+    emoji_names: bool = False
+    stride: int = 128
+    card: ModelCard | None = None
+
+    def described(self) -> ModelCard:
+        """Return the model's card, or one with nothing but its names when it was made without."""
+        if self.card is not None:
+            return self.card
+        return ModelCard(self.model_id, self.revision, self.labels, {label: label for label in self.labels})
+
+    def forward(self, sequences: Sequence[Encoded]) -> Any:
+        """Return the model's raw output for a batch of sequences, computed without gradients."""
+        torch = single_threaded_torch()
+        ids, mask = padded([sequence.ids for sequence in sequences], self.pad_token_id)
+        more: dict[str, Tensor] = {}
+        if self.takes_type_ids:
+            more["token_type_ids"] = padded([sequence.type_ids for sequence in sequences], 0)[0]
+        with torch.inference_mode():
+            return self.model(input_ids=ids, attention_mask=mask, **more)
 
 
 def read_base_state(folder: Path) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""The model in this process: loads beside the web service, answers in lanes, explains in a lane of its own."""
+"""The models in this process: load beside the web service, answer in lanes, explain in a lane of their own."""
 
 from __future__ import annotations
 
@@ -6,40 +6,43 @@ import logging
 import os
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from hits.errors import InvalidAnswer
 from hits.predictions import Attribution, ModelUnavailable, Prediction
-from hits.tasks import TaskSpec
+from hits.tasks import AnswerKind, TaskSpec, task
+from inference.ensembles import Ensemble
 from inference.errors import ModelFailed, ModelNotLoaded, ModelWarmingUp
 from inference.lanes import LaneCounts, Lanes
+from inference.references import Reference, parse_reference
+from inference.remote.served import RemoteEngine
+from inference.right_of_way import Patience, RightOfWay, stopping_at
+from inference.target import ModelCard, ModelInput, TargetModel
 
 logger = logging.getLogger(__name__)
 
-WARM_UP_TEXT = "The food was good, but the room was too loud."
-
-
-class TextModel(Protocol):
-    """What a lane asks: a loaded target model. inference.classify.Classifier is the embedded one."""
-
-    def predict_all(self, texts: Sequence[str]) -> Sequence[Prediction]: ...
-
-    def explain(self, text: str, target: str) -> Attribution: ...
+WARM_UP = {
+    AnswerKind.TEXT: ("The food was good, but the room was too loud.",),
+    AnswerKind.PAIR: ("A man is playing a guitar on a small stage.", "A man is making music."),
+    AnswerKind.SPAN: ("The bridge was opened in 1932 and closed for repairs ten years ago.", "When was it opened?"),
+}
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where a task's model comes from. ``text_field`` is the answer's field that the model reads.
+    """Where a task's model comes from. ``fields`` names what it reads, ``labels`` what it may answer.
 
     ``load`` runs in the background thread and may import torch there.
     """
 
+    kind: AnswerKind
+    fields: tuple[str, ...]
     labels: tuple[str, ...]
-    text_field: str
-    load: Callable[[], TextModel]
+    load: Callable[[], TargetModel]
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,10 @@ class EngineState:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """Deadlines and sizes of an engine. ``lanes`` None means one per processor that this process may use."""
+    """Deadlines and sizes of an engine. ``lanes`` None means one per processor that this process may use.
+
+    An explanation stands back for predictions for ``give_way_seconds`` in all, then runs beside them.
+    """
 
     lanes: int | None = None
     predict_seconds: float = 5.0
@@ -62,6 +68,31 @@ class EngineSettings:
     predict_queue: int = 64
     explain_queue: int = 16
     batch_limit: int = 8
+    give_way_seconds: float = 4.0
+    remembered_explanations: int = 512
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What a lane is asked. ``key`` names the attempt, for policies that draw a model."""
+
+    task_code: str
+    texts: ModelInput
+    key: str
+
+
+@dataclass(frozen=True)
+class _Explanation:
+    """What the explain lane is asked, of one loaded model."""
+
+    model: TargetModel
+    texts: ModelInput
+    target: str
+    method: str | None
+    patience: Patience
+
+
+_Known = tuple[str, str, ModelInput, str, str | None]
 
 
 class InProcessEngine:
@@ -70,13 +101,16 @@ class InProcessEngine:
     def __init__(self, sources: Mapping[str, ModelSource], settings: EngineSettings | None = None) -> None:
         self.settings = settings or EngineSettings()
         self._sources = dict(sources)
-        self._models: dict[str, TextModel] = {}
+        self._models: dict[str, TargetModel] = {}
+        self._failures: dict[str, str] = {}
+        self._to_load: list[str] = []
         self._state = EngineState("stopped", "The model was not started.", 0.0)
-        self._settled = threading.Event()
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._generation = 0
         self._process = 0
-        self._predict_lanes: Lanes[tuple[str, str], Prediction] = Lanes(
+        self._right_of_way = RightOfWay()
+        self._explained: OrderedDict[_Known, Attribution] = OrderedDict()
+        self._predict_lanes: Lanes[_Question, Prediction] = Lanes(
             "predict",
             self._predict_batch,
             lanes=self.settings.lanes or len(os.sched_getaffinity(0)),
@@ -84,7 +118,7 @@ class InProcessEngine:
             batch_limit=self.settings.batch_limit,
             seconds=self.settings.predict_seconds,
         )
-        self._explain_lanes: Lanes[tuple[str, str, str], Attribution] = Lanes(
+        self._explain_lanes: Lanes[_Explanation, Attribution] = Lanes(
             "explain",
             self._explain_batch,
             lanes=1,
@@ -94,29 +128,36 @@ class InProcessEngine:
         )
 
     def start(self) -> None:
-        """Begin to load in a background thread and return at once; without effect while loading or ready."""
-        with self._lock:
+        """Begin to load in a background thread and return at once; without effect while loading or ready.
+
+        The models are loaded one after the other, and each answers as soon as it is there. What failed before is tried
+        again.
+        """
+        with self._changed:
             if self._state.name in ("loading", "ready"):
                 return
             self._generation += 1
             self._process = os.getpid()
-            self._settled.clear()
+            self._failures.clear()
+            self._to_load = [code for code in self._sources if code not in self._models]
             self._state = EngineState("loading", "The model is being loaded.", 0.0)
+            self._predict_lanes.start()
+            self._explain_lanes.start()
             thread = threading.Thread(target=self._load, args=(self._generation,), name="model-load", daemon=True)
         thread.start()
 
     def stop(self) -> None:
         """Stop answering; callers that wait get ModelNotLoaded. The engine can be started again."""
-        with self._lock:
+        with self._changed:
             self._generation += 1
             self._state = EngineState("stopped", "The model was stopped.", self._state.seconds)
-            self._settled.set()
+            self._changed.notify_all()
         self._predict_lanes.stop()
         self._explain_lanes.stop()
 
     def state(self) -> EngineState:
-        """Return whether the models answer, and why not."""
-        with self._lock:
+        """Return whether the models answer, and why not; one model that failed makes the whole ``failed``."""
+        with self._changed:
             state = self._state
         if state.name == "ready" and self._predict_lanes.hangs():
             return replace(state, name="failed", message="The model hangs on every text. Restart the service.")
@@ -126,135 +167,250 @@ class InProcessEngine:
         """Return what the lanes did so far, by lane name."""
         return {"predict": self._predict_lanes.counts(), "explain": self._explain_lanes.counts()}
 
+    def card(self, task_code: str, model_id: str | None = None) -> ModelCard | None:
+        """Return what is known of the task's model, or of a member of its ensemble; None while it is not loaded."""
+        with self._changed:
+            model = self._models.get(task_code)
+        if model is None:
+            return None
+        cards = [one.card for one in (model, *(model.members if isinstance(model, Ensemble) else ()))]
+        return next((card for card in cards if model_id in (None, card.model_id)), None)
+
     def predict(
-        self, task_code: str, answer: Mapping[str, str], *, key: str = "", seconds: float | None = None
+        self, task_code: str, fields: Mapping[str, str], *, key: str = "", seconds: float | None = None
     ) -> Prediction:
         """Return the model's answer within the deadline; ``key`` is for policies that draw a model.
 
         Waits a little for a model that is being loaded. Raises ModelUnavailable in one of the forms of
-        inference.errors, NothingToRead or InvalidAnswer when the answer has no text.
+        inference.errors, NothingToRead or InvalidAnswer when a text is missing.
         """
-        text = self._text(task_code, answer)
-        self._await_ready()
-        return self._predict_lanes.ask((task_code, text), seconds=seconds)
+        texts = self._texts(task_code, fields)
+        self._await_model(task_code)
+        return self._predict_lanes.ask(_Question(task_code, texts, key), seconds=seconds)
 
     def explain(
         self,
         task_code: str,
-        answer: Mapping[str, str],
+        fields: Mapping[str, str],
         target: str,
         *,
         model: tuple[str, str] | None = None,
         method: str | None = None,
         seconds: float | None = None,
+        gone: Callable[[], bool] | None = None,
     ) -> Attribution:
-        """Return what each word spoke for or against the target label. Raises as predict does."""
-        text = self._text(task_code, answer)
-        if target not in self._sources[task_code].labels:
-            raise ModelNotLoaded(
-                f"{target!r} is not a label of {task_code!r}: {list(self._sources[task_code].labels)}."
+        """Return what each word spoke for or against the target; the same question is computed once.
+
+        ``gone`` tells whether whoever asked has left; then, and at the deadline, the computation is ended.
+        Raises as predict does, NotSupported for a method that the model has not, CallerGone.
+        """
+        source = self._source(task_code)
+        texts = self._texts(task_code, fields)
+        if source.kind is not AnswerKind.SPAN and target not in source.labels:
+            raise ModelNotLoaded(f"{target!r} is not a label of {task_code!r}: {list(source.labels)}.")
+        asked = _asked(self._await_model(task_code), model)
+        known = (asked.model_id, asked.revision, texts, target, method)
+        with self._changed:
+            if known in self._explained:
+                self._explained.move_to_end(known)
+                return self._explained[known]
+        patience = Patience(self._right_of_way, self.settings.give_way_seconds)
+        try:
+            found = self._explain_lanes.ask(
+                _Explanation(asked, texts, target, method, patience), seconds=seconds, gone=gone
             )
-        self._await_ready()
-        return self._explain_lanes.ask((task_code, text, target), seconds=seconds)
+        finally:
+            patience.give_up()
+        with self._changed:
+            self._explained[known] = found
+            while len(self._explained) > self.settings.remembered_explanations:
+                self._explained.popitem(last=False)
+        return found
 
     def wait_until_settled(self, seconds: float) -> EngineState:
         """Return the state once loading ended either way, or what it is when the seconds are over."""
-        self._settled.wait(seconds)
+        with self._changed:
+            self._changed.wait_for(lambda: self._state.name != "loading", timeout=seconds)
         return self.state()
 
-    def _text(self, task_code: str, answer: Mapping[str, str]) -> str:
+    def _source(self, task_code: str) -> ModelSource:
         source = self._sources.get(task_code)
         if source is None:
             raise ModelNotLoaded(
                 f"No model is set for the task {task_code!r}; there are models for {sorted(self._sources)}."
             )
-        text = answer.get(source.text_field)
-        if text is None:
-            raise InvalidAnswer(
-                source.text_field, f"The answer has no field {source.text_field!r}, which the model reads."
-            )
-        return text
+        return source
 
-    def _await_ready(self) -> None:
+    def _texts(self, task_code: str, fields: Mapping[str, str]) -> ModelInput:
+        source = self._source(task_code)
+        for name in source.fields:
+            if name not in fields:
+                raise InvalidAnswer(name, f"The answer has no field {name!r}, which the model reads.")
+        return tuple(fields[name] for name in source.fields)
+
+    def _await_model(self, task_code: str) -> TargetModel:
         if self._process != os.getpid():
             raise ModelNotLoaded("The model was not started in this process. Call start() after the fork.")
-        if not self._settled.is_set():
-            self._settled.wait(self.settings.warming_seconds)
-        state = self.state()
-        if state.name == "loading":
-            raise ModelWarmingUp(self.settings.warming_seconds)
-        if state.name != "ready":
-            raise ModelNotLoaded(state.message)
+
+        def is_decided() -> bool:
+            return task_code in self._models or task_code in self._failures or self._state.name in ("stopped", "failed")
+
+        with self._changed:
+            if not is_decided():
+                if task_code in self._to_load:
+                    # Somebody waits for this one, so it is loaded next.
+                    self._to_load.remove(task_code)
+                    self._to_load.insert(0, task_code)
+                self._changed.wait_for(is_decided, timeout=self.settings.warming_seconds)
+            if self._state.name == "stopped":
+                raise ModelNotLoaded(self._state.message)
+            if task_code in self._models:
+                return self._models[task_code]
+            if task_code in self._failures:
+                raise ModelNotLoaded(self._failures[task_code])
+        raise ModelWarmingUp(self.settings.warming_seconds)
 
     def _load(self, generation: int) -> None:
         started = time.perf_counter()
-        models: dict[str, TextModel] = {}
-        failure: str | None = None
-        try:
-            for code, source in self._sources.items():
-                model = source.load()
-                # The first calls are slower by up to a second; nobody should meet them.
-                first = model.predict_all([WARM_UP_TEXT])[0]
-                model.explain(WARM_UP_TEXT, first.label)
-                models[code] = model
-        except ModelUnavailable as error:
-            failure = str(error)
-        except Exception as error:
-            logger.exception("the model can't be loaded")
-            failure = f"The model can't be loaded ({type(error).__name__}: {error}). The log has the details."
-        seconds = time.perf_counter() - started
-        with self._lock:
-            if generation != self._generation:
-                return
-            if failure is None:
-                self._models = models
-                self._predict_lanes.start()
-                self._explain_lanes.start()
-                self._state = EngineState("ready", "The model answers.", seconds)
-            else:
-                logger.error("model loading failed: %s", failure)
-                self._state = EngineState("failed", failure, seconds)
-            self._settled.set()
+        while True:
+            with self._changed:
+                if generation != self._generation:
+                    return
+                if not self._to_load:
+                    self._settle(time.perf_counter() - started)
+                    return
+                code = self._to_load.pop(0)
+            model, failure = self._loaded(code)
+            with self._changed:
+                if generation != self._generation:
+                    return
+                if model is not None:
+                    self._models[code] = model
+                else:
+                    logger.error("the model of %s can't be loaded: %s", code, failure)
+                    self._failures[code] = failure
+                self._changed.notify_all()
 
-    def _predict_batch(self, items: Sequence[tuple[str, str]]) -> list[Prediction]:
+    def _loaded(self, code: str) -> tuple[TargetModel | None, str]:
+        source = self._sources[code]
+        try:
+            model = source.load()
+            # The first calls are slower by up to a second; nobody should meet them.
+            if (texts := WARM_UP.get(source.kind)) is not None:
+                for one in model.members if isinstance(model, Ensemble) else (model,):
+                    first = one.predict_all([texts])[0]
+                    one.explain(texts, first.label if first.span is None else f"{first.span.start}-{first.span.end}")
+        except ModelUnavailable as error:
+            return None, str(error)
+        except Exception as error:
+            logger.exception("the model of %s can't be loaded", code)
+            return None, f"The model can't be loaded ({type(error).__name__}: {error}). The log has the details."
+        return model, ""
+
+    def _settle(self, seconds: float) -> None:
+        if self._failures:
+            listed = "; ".join(f"{code}: {failure}" for code, failure in self._failures.items())
+            self._state = EngineState(
+                "failed", listed if len(self._sources) > 1 else listed.partition(": ")[2], seconds
+            )
+        else:
+            self._state = EngineState("ready", "The model answers.", seconds)
+        self._changed.notify_all()
+
+    def _predict_batch(self, items: Sequence[_Question]) -> list[Prediction]:
         from inference.classify import checked
+        from inference.read_span import checked_span
 
         answers: dict[int, Prediction] = {}
-        for code in dict.fromkeys(code for code, _ in items):
-            places = [place for place, (other, _) in enumerate(items) if other == code]
-            predictions = self._models[code].predict_all([items[place][1] for place in places])
-            if len(predictions) != len(places):
-                raise ModelFailed(f"it gave {len(predictions)} answers to {len(places)} texts")
-            for place, prediction in zip(places, predictions, strict=True):
-                answers[place] = checked(prediction, self._sources[code].labels)
+        with self._right_of_way.predicting():
+            for code in dict.fromkeys(item.task_code for item in items):
+                places = [place for place, item in enumerate(items) if item.task_code == code]
+                texts = [items[place].texts for place in places]
+                model, source = self._models[code], self._sources[code]
+                if isinstance(model, Ensemble):
+                    predictions = model.predict_for(texts, [items[place].key for place in places])
+                else:
+                    predictions = model.predict_all(texts)
+                if len(predictions) != len(places):
+                    raise ModelFailed(f"it gave {len(predictions)} answers to {len(places)} texts")
+                for place, prediction in zip(places, predictions, strict=True):
+                    if source.kind is AnswerKind.SPAN:
+                        answers[place] = checked_span(prediction, items[place].texts[0])
+                    else:
+                        answers[place] = checked(prediction, source.labels)
         return [answers[place] for place in range(len(items))]
 
-    def _explain_batch(self, items: Sequence[tuple[str, str, str]]) -> list[Attribution]:
-        return [self._models[code].explain(text, target) for code, text, target in items]
+    def _explain_batch(self, items: Sequence[_Explanation]) -> list[Attribution]:
+        found = []
+        for item in items:
+            with stopping_at(item.patience):
+                item.patience()
+                found.append(item.model.explain(item.texts, item.target, item.method))
+        return found
+
+
+def _asked(model: TargetModel, named: tuple[str, str] | None) -> TargetModel:
+    if isinstance(model, Ensemble):
+        return model.named(named)
+    if named not in (None, (model.model_id, model.revision)):
+        raise ModelNotLoaded(f"{named[0] if named else ''} is not loaded any more; {model.model_id} answers now.")
+    return model
+
+
+def source_of(
+    spec: TaskSpec,
+    reference: Reference | str,
+    *,
+    base: Path | None = None,
+    local_files_only: bool = False,
+    remote: RemoteEngine | None = None,
+) -> ModelSource:
+    """Return the source of a task's model by reference; nothing is loaded yet, and nothing of torch imported.
+
+    Raises InvalidInput for a reference that is none, ModelNotLoaded for a task that such a model can't serve.
+    """
+    parsed = parse_reference(reference) if isinstance(reference, str) else reference
+    if spec.kind is AnswerKind.FIELDS:
+        raise ModelNotLoaded(
+            f"The task {spec.code!r} reads {list(spec.model_fields)}; models by reference read one text or two. "
+            "Give the engine a ModelSource of your own."
+        )
+
+    def load() -> TargetModel:
+        from inference.loading import load_model
+
+        return load_model(spec, parsed, base=base, local_files_only=local_files_only, remote=remote)
+
+    return ModelSource(kind=spec.kind, fields=spec.model_fields, labels=labels_of(spec), load=load)
+
+
+def labels_of(spec: TaskSpec) -> tuple[str, ...]:
+    """Return the labels that the task's model answers with: none where it answers with a span."""
+    return () if spec.kind is AnswerKind.SPAN else spec.label_codes
+
+
+def engine_for(
+    models: Mapping[str, Reference | str],
+    settings: EngineSettings | None = None,
+    *,
+    base: Path | None = None,
+    local_files_only: bool = False,
+    remote: RemoteEngine | None = None,
+) -> InProcessEngine:
+    """Return an engine for these tasks by code, not yet started. Importing and building it doesn't import torch.
+
+    ``base`` is the folder of the embedded models' base weights, ``remote`` the server of ``served:`` models.
+    Raises NotFound for an unknown task, and as source_of.
+    """
+    return InProcessEngine(
+        {
+            code: source_of(task(code), reference, base=base, local_files_only=local_files_only, remote=remote)
+            for code, reference in models.items()
+        },
+        settings,
+    )
 
 
 def embedded_source(spec: TaskSpec, *, base: Path | None = None, local_files_only: bool = False) -> ModelSource:
-    """Return the source of the model that comes with the repository for this task; nothing is loaded yet.
-
-    Raises ModelNotLoaded for a task whose model reads more than one field.
-    """
-    if len(spec.model_fields) != 1:
-        raise ModelNotLoaded(f"The task {spec.code!r} reads {list(spec.model_fields)}; embedded models read one field.")
-    labels = tuple(label.code for label in spec.labels)
-
-    def load() -> TextModel:
-        from inference.runtime import single_threaded_torch
-
-        single_threaded_torch()
-        from inference.classify import Classifier
-        from inference.embedded import load_embedded
-
-        loaded = load_embedded(spec.code, labels, base=base, local_files_only=local_files_only)
-        return Classifier(loaded, labels)
-
-    return ModelSource(labels=labels, text_field=spec.model_fields[0], load=load)
-
-
-def engine_for(tasks: Mapping[str, ModelSource], settings: EngineSettings | None = None) -> InProcessEngine:
-    """Return an engine for these tasks, not yet started. Importing and building it doesn't import torch."""
-    return InProcessEngine(tasks, settings)
+    """Return the source of the model that comes with the repository for this task; nothing is loaded yet."""
+    return source_of(spec, f"embedded:{spec.code}", base=base, local_files_only=local_files_only)

@@ -5,10 +5,14 @@ hits.predictions.ModelUnavailable        a worker reads "the model is not availa
 │   ├── ModelWarmingUp                   it is being loaded right now; ask again in some seconds
 │   ├── BaseWeightsMissing               the pretrained weights are nowhere to be found
 │   ├── BaseWeightsWrong                 the file found is not the one the fine-tuning was made for
-│   └── FineTuningUnusable               delta or card are damaged or don't fit the base
-│       └── LabelMismatch                the model's labels are not the task's labels
+│   ├── FineTuningUnusable               delta or card are damaged or don't fit the base
+│   │   └── LabelMismatch                the model's labels are not the task's labels
+│   ├── LabelsUnknown                    a model of somebody else's, whose labels are not the task's by name
+│   └── ModelUnusable                    a model of somebody else's that can't be loaded safely, or not at all
 ├── ModelQueueFull                       too many texts are waiting; ask again in some seconds
 ├── ModelTimeout                         no answer within the deadline
+├── CallerGone                           whoever asked went away, so the computation was ended
+├── MethodNotSupported                   the model answers, but can't explain in this way
 ├── EngineUnreachable                    the model server takes no connection
 ├── EngineRefused                        the model server answers with something else (wrong name, labels, token)
 └── ModelFailed                          the model raised
@@ -80,6 +84,28 @@ class LabelMismatch(FineTuningUnusable):
         )
 
 
+class LabelsUnknown(ModelNotLoaded):
+    """The labels of a model from elsewhere are not the task's by name."""
+
+    def __init__(
+        self, source: str, own: Iterable[str], labels: Iterable[str], *, given: Iterable[str] | None = None
+    ) -> None:
+        listed = list(own)
+        said = "" if given is None else f" ?labels= says {list(given)}, which does not fit both."
+        super().__init__(
+            f"{source} names its labels {listed} in this order, and the task's are {list(labels)}; by name they don't "
+            f"fit.{said} If you know what each of its {len(listed)} outputs means, say it in their order: "
+            f"{source.partition('?')[0]}?labels={','.join(labels)}"
+        )
+
+
+class ModelUnusable(ModelNotLoaded):
+    """A model from elsewhere can't be loaded; ``step`` says what to do."""
+
+    def __init__(self, source: str, reason: str, step: str) -> None:
+        super().__init__(f"{source} can't be used: {reason}. {step}")
+
+
 class ModelQueueFull(ModelUnavailable):
     """More texts are waiting than the queue takes."""
 
@@ -95,6 +121,22 @@ class ModelTimeout(ModelUnavailable):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"The model gave no answer within {seconds:g} s. Ask again; no try was used.")
+
+
+class CallerGone(ModelUnavailable):
+    """Nobody waits for the answer any more."""
+
+    def __init__(self) -> None:
+        super().__init__("Nobody waited for the answer any more, so it was not computed.")
+
+
+class MethodNotSupported(ModelUnavailable):
+    """This model, or the engine that it is on, does not explain in this way; ``supported`` are the ways it has."""
+
+    def __init__(self, method: str, model_id: str, supported: Iterable[str] = ()) -> None:
+        listed = ", ".join(supported)
+        more = f" Choose one of {listed}." if listed else ""
+        super().__init__(f"Explaining by {method} is not supported by {model_id}.{more}")
 
 
 class ModelFailed(ModelUnavailable):

@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from hits.errors import HitsError
-from inference.errors import BadModelAnswer, ModelFailed, ModelNotLoaded, ModelQueueFull, ModelTimeout
+from inference.errors import BadModelAnswer, CallerGone, ModelFailed, ModelNotLoaded, ModelQueueFull, ModelTimeout
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 HUNG_AFTER = 0.9
 """A lane counts as hung once it has worked on one batch for this part of the deadline."""
+LONGEST_REASON = 200
+LOOKS_EVERY_SECONDS = 0.1
+"""How often somebody who waits is looked for, where that can be told."""
 MAX_ABANDONED = 8
 """A hung lane can't be ended from outside, so it keeps its memory; past this many the pool waits for one to return."""
 
@@ -37,12 +40,13 @@ class _Lane:
 
 @dataclass(frozen=True)
 class LaneCounts:
-    """What a pool did so far. ``stuck`` lanes were abandoned and have not come back."""
+    """What a pool did so far: ``left`` callers went away, ``stuck`` lanes were abandoned and have not come back."""
 
     waiting: int
     answered: int
     failed: int
     timed_out: int
+    left: int
     refused: int
     abandoned: int
     stuck: int
@@ -76,7 +80,7 @@ class Lanes(Generic[T, R]):
         self._lanes: set[_Lane] = set()
         self._stuck: set[_Lane] = set()
         self._stopped = True
-        self._counts = {"answered": 0, "failed": 0, "timed_out": 0, "refused": 0, "abandoned": 0}
+        self._counts = {"answered": 0, "failed": 0, "timed_out": 0, "left": 0, "refused": 0, "abandoned": 0}
 
     def start(self) -> None:
         """Start the threads; without effect when they run."""
@@ -97,11 +101,12 @@ class Lanes(Generic[T, R]):
             self._lanes.clear()
             self._changed.notify_all()
 
-    def ask(self, item: T, *, seconds: float | None = None) -> R:
+    def ask(self, item: T, *, seconds: float | None = None, gone: Callable[[], bool] | None = None) -> R:
         """Return the answer to the item, waiting at most the given seconds (else the pool's).
 
-        Raises ModelQueueFull, ModelTimeout, ModelFailed, ModelNotLoaded when the pool doesn't run, and whatever error
-        of the package's own tree ``run`` raised.
+        ``gone`` tells whether whoever wants the answer has left; it is asked now and then. Raises ModelQueueFull,
+        ModelTimeout, CallerGone, ModelFailed, ModelNotLoaded when the pool doesn't run, and whatever error of the
+        package's own tree ``run`` raised.
         """
         limit = self.seconds if seconds is None else seconds
         request: _Request[T, R] = _Request(item)
@@ -116,18 +121,34 @@ class Lanes(Generic[T, R]):
                 raise ModelQueueFull(self._queue_limit)
             self._waiting.append(request)
             self._changed.notify()
-        answered = request.done.wait(limit)
+        left = self._wait(request, limit, gone)
         with self._changed:
-            if not answered and not request.done.is_set():
+            if not request.done.is_set():
                 request.given_up = True
                 if request in self._waiting:
                     self._waiting.remove(request)
+                if left:
+                    self._counts["left"] += 1
+                    raise CallerGone
                 self._counts["timed_out"] += 1
                 self._replace_hung()
                 raise ModelTimeout(limit)
         if request.error is not None:
             raise request.error
         return request.answer  # type: ignore[return-value]  # set before done, and None may be an answer
+
+    def _wait(self, request: _Request[T, R], seconds: float, gone: Callable[[], bool] | None) -> bool:
+        """Wait for the answer or the deadline; tell whether whoever asked has left before."""
+        if gone is None:
+            request.done.wait(seconds)
+            return False
+        deadline = time.monotonic() + seconds
+        while not request.done.wait(min(LOOKS_EVERY_SECONDS, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                return False
+            if gone():
+                return True
+        return False
 
     def counts(self) -> LaneCounts:
         """Return what happened so far."""
@@ -198,6 +219,8 @@ class Lanes(Generic[T, R]):
 def _typed(error: Exception) -> Exception:
     if isinstance(error, HitsError):
         return error
-    failure = ModelFailed(f"{type(error).__name__}: {error}")
+    # Messages of the compute library run over pages; the chained cause has them whole.
+    said = f"{type(error).__name__}: {error}".splitlines()[0]
+    failure = ModelFailed(said if len(said) <= LONGEST_REASON else f"{said[:LONGEST_REASON]}…")
     failure.__cause__ = error
     return failure

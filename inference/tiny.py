@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
+from dataclasses import replace
 
 from inference.bert import LoadedModel, classifier_of
 from inference.runtime import single_threaded_torch
@@ -16,14 +17,23 @@ LABELS = ("negative", "positive", "neutral")
 def tiny_model(
     labels: Sequence[str] = LABELS, *, seed: int = 0, max_length: int = 64, spread: float = 0.3
 ) -> LoadedModel:
-    """Return a random model of 2 layers and 32 dimensions; the same seed gives the same model.
+    """Return a random classifier of 2 layers and 32 dimensions; the same seed gives the same model.
 
     The vocabulary is WORDS, the Latin letters and digits, and ASCII punctuation; the rest becomes [UNK]. ``spread`` is
     the deviation of the random weights; large values make confident answers.
     """
+    return _tiny(labels, seed=seed, max_length=max_length, spread=spread)
+
+
+def tiny_reader(*, seed: int = 0, max_length: int = 64, stride: int = 16, spread: float = 0.3) -> LoadedModel:
+    """Return a random reader of passages of the same size and vocabulary."""
+    return replace(_tiny((), seed=seed, max_length=max_length, spread=spread), head="span", stride=stride)
+
+
+def _tiny(labels: Sequence[str], *, seed: int, max_length: int, spread: float) -> LoadedModel:
     torch = single_threaded_torch()
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig
+    from transformers import BertConfig, BertForQuestionAnswering
 
     pieces = [*SPECIAL, *WORDS]
     pieces += [letter for letter in string.ascii_lowercase + string.digits if letter not in WORDS]
@@ -34,7 +44,6 @@ def tiny_model(
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", vocabulary["[SEP]"]), ("[CLS]", vocabulary["[CLS]"]))
-    tokenizer.enable_truncation(max_length)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         config = BertConfig(
@@ -47,7 +56,8 @@ def tiny_model(
             initializer_range=spread,
             pad_token_id=vocabulary["[PAD]"],
         )
-        model = classifier_of(config, None, labels)
+        model = classifier_of(config, None, labels) if labels else BertForQuestionAnswering(config)
+        model.eval().requires_grad_(False)
     return LoadedModel(
         model_id="dynahit/tiny",
         revision=f"seed-{seed}",

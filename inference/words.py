@@ -63,6 +63,12 @@ def gather(spans: Sequence[Span], pieces: Iterable[Span]) -> tuple[list[Span], l
     return merged, owners
 
 
+def snapped(text: str, start: int, end: int) -> Span:
+    """Return the stretch widened to whole words, without white space at its ends."""
+    touched = [span for span in word_spans(text) if span[0] < end and span[1] > start]
+    return (touched[0][0], touched[-1][1]) if touched else (start, end)
+
+
 def _is_space(character: str) -> bool:
     # Controls such as NUL are not printable and separate nothing for the reader; the usual white space does.
     return character.isspace()

@@ -84,7 +84,7 @@ def load_embedded(
     if delta_sha256 != card.delta_sha256:
         raise FineTuningUnusable(folder, f"{DELTA} has SHA-256 {delta_sha256}, the card says {card.delta_sha256}")
     base_folder = locate_base_weights(base, local_files_only=local_files_only)
-    tokenizer = load_tokenizer(base_folder / "tokenizer.json", max_length=card.max_length)
+    tokenizer = load_tokenizer(base_folder / "tokenizer.json")
     found = vocabulary_sha256(tokenizer.get_vocab())
     if found != card.vocabulary_sha256:
         raise FineTuningUnusable(folder, f"the tokenizer in {base_folder} has another vocabulary ({found})")

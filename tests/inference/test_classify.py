@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from inference.bert import LoadedModel
-from inference.classify import Classifier, _groups
+from inference.classify import Classifier, grouped
 from inference.errors import BadModelAnswer, ModelNotLoaded, NothingToRead
 from inference.tiny import LABELS, tiny_model
 
@@ -67,7 +67,7 @@ def test_the_same_text_gives_the_same_numbers_alone_and_in_any_batch(loaded: Loa
     alone = [classifier.predict(text) for text in TEXTS]
 
     assert [classifier.predict(text).probabilities for text in TEXTS] == [one.probabilities for one in alone]
-    for prediction, one in zip(classifier.predict_all(TEXTS), alone, strict=True):
+    for prediction, one in zip(classifier.predict_all([(text,) for text in TEXTS]), alone, strict=True):
         assert prediction.label == one.label
         assert dict(prediction.probabilities) == pytest.approx(dict(one.probabilities), abs=1e-6)
 
@@ -75,7 +75,9 @@ def test_the_same_text_gives_the_same_numbers_alone_and_in_any_batch(loaded: Loa
 def test_a_cut_text_is_flagged_and_a_short_one_is_not(loaded: LoadedModel) -> None:
     classifier = Classifier(loaded, LABELS)
 
-    assert classifier.predict("good " * 62).truncated is False
+    whole = classifier.predict("good " * 62)
+    assert (whole.truncated, whole.characters_read) == (False, None)
+    assert classifier.predict("good " * 63).characters_read == {"text": 309}
     assert classifier.predict("good " * 63).truncated is True
     assert classifier.predict("good " * 20000).probabilities == classifier.predict("good " * 62).probabilities
 
@@ -84,6 +86,60 @@ def test_a_cut_text_is_flagged_and_a_short_one_is_not(loaded: LoadedModel) -> No
 def test_a_text_without_a_readable_word_is_refused(loaded: LoadedModel, text: str) -> None:
     with pytest.raises(NothingToRead):
         Classifier(loaded, LABELS).predict(text)
+
+
+PAIRS = [("the food was good", "it was cold"), ("good", "not good " * 40), ("the room " * 60, "loud"), ("i", "i")]
+
+
+@pytest.fixture(scope="module")
+def pairs() -> Classifier:
+    return Classifier(tiny_model(("entailment", "neutral", "contradiction")), NLI, ("premise", "hypothesis"))
+
+
+NLI = ("entailment", "neutral", "contradiction")
+
+
+def test_a_pair_is_read_as_the_library_reads_it(pairs: Classifier) -> None:
+    torch = pytest.importorskip("torch")
+    encoding = pairs.loaded.tokenizer.encode("the food was good", "it was cold")
+    expected = pairs.loaded.model(
+        input_ids=torch.tensor([encoding.ids]), token_type_ids=torch.tensor([encoding.type_ids])
+    ).logits.softmax(-1)[0]
+
+    prediction = pairs.predict("the food was good", "it was cold")
+
+    assert set(encoding.type_ids) == {0, 1}
+    assert list(prediction.probabilities.values()) == pytest.approx(expected.tolist(), abs=1e-7)
+    assert list(pairs.predict("it was cold", "the food was good").probabilities.values()) != pytest.approx(
+        expected.tolist(), abs=1e-4
+    )
+
+
+def test_pairs_give_the_same_numbers_alone_and_in_any_batch(pairs: Classifier) -> None:
+    for item, together in zip(PAIRS, pairs.predict_all(PAIRS), strict=True):
+        assert dict(together.probabilities) == pytest.approx(dict(pairs.predict(*item).probabilities), abs=1e-6)
+
+
+def test_of_a_long_pair_the_first_text_is_cut_and_both_lengths_are_told(pairs: Classifier) -> None:
+    prediction = pairs.predict("the room " * 60, "loud")
+
+    assert prediction.truncated
+    assert prediction.characters_read is not None
+    assert prediction.characters_read["hypothesis"] == 4
+    assert 0 < prediction.characters_read["premise"] < 540
+
+
+@pytest.mark.parametrize("pair", [("", "good"), ("good", " "), ("\u200b", "good")])
+def test_a_pair_needs_a_readable_word_on_both_sides(pairs: Classifier, pair: tuple[str, str]) -> None:
+    with pytest.raises(NothingToRead):
+        pairs.predict(*pair)
+
+
+def test_a_task_of_three_texts_and_a_reader_of_passages_are_refused(loaded: LoadedModel) -> None:
+    with pytest.raises(ModelNotLoaded, match="one text or two"):
+        Classifier(loaded, LABELS, ("a", "b", "c"))
+    with pytest.raises(ModelNotLoaded):
+        Classifier(replace(loaded, head="span", labels=()), ())
 
 
 def test_typed_special_tokens_are_only_text(loaded: LoadedModel) -> None:
@@ -119,4 +175,4 @@ def test_a_head_of_another_size_is_a_typed_error(loaded: LoadedModel) -> None:
     ("lengths", "expected"), [([], []), ([5], [[0]]), ([5, 6, 5], [[0, 2, 1]]), ([4, 200, 4, 4], [[0, 2, 3], [1]])]
 )
 def test_short_texts_are_not_padded_to_a_long_one(lengths: Sequence[int], expected: list[list[int]]) -> None:
-    assert list(_groups(lengths)) == expected
+    assert list(grouped(lengths)) == expected

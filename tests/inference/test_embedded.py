@@ -19,7 +19,7 @@ from inference.base_weights import BASE_SHA256, file_sha256
 from inference.bert import LoadedModel, read_base_state
 from inference.classify import Classifier
 from inference.embedded import CARD, DELTA, EMBEDDED, load_embedded, read_card, revision_of
-from inference.engine import EngineSettings, InProcessEngine, embedded_source, engine_for
+from inference.engine import EngineSettings, InProcessEngine, engine_for
 from inference.errors import BaseWeightsWrong, FineTuningUnusable, LabelMismatch, ModelNotLoaded
 from inference.low_rank import LEFT, RIGHT, read_delta
 from inference.train import RECIPES, measure, read_rows
@@ -201,7 +201,7 @@ def test_loading_says_nothing_and_asks_no_network(base_folder: Path) -> None:
 def test_explanations_of_the_real_model_are_complete(classifier: Classifier, text: str) -> None:
     prediction = classifier.predict(text)
 
-    attribution = classifier.explain(text, prediction.label)
+    attribution = classifier.explain((text,), prediction.label)
 
     assert attribution.converged
     assert all(text[word.start : word.end] == word.text for word in attribution.words)
@@ -209,7 +209,7 @@ def test_explanations_of_the_real_model_are_complete(classifier: Classifier, tex
 
 
 def test_the_words_that_carry_the_sentiment_carry_the_score(classifier: Classifier) -> None:
-    attribution = classifier.explain("The food was wonderful and the table was brown.", "positive")
+    attribution = classifier.explain(("The food was wonderful and the table was brown.",), "positive")
 
     assert max(attribution.words, key=lambda word: word.score).text == "wonderful"
 
@@ -217,8 +217,9 @@ def test_the_words_that_carry_the_sentiment_carry_the_score(classifier: Classifi
 @pytest.fixture(scope="module")
 def engine(base_folder: Path) -> Iterator[InProcessEngine]:
     engine = engine_for(
-        {"sentiment": embedded_source(task("sentiment"), base=base_folder)},
+        {"sentiment": "embedded:sentiment"},
         EngineSettings(lanes=2, predict_seconds=60, explain_seconds=60, predict_queue=200),
+        base=base_folder,
     )
     engine.start()
     state = engine.wait_until_settled(120)
@@ -232,7 +233,7 @@ def test_hundreds_of_predictions_beside_explanations_are_those_of_the_model_alon
 ) -> None:
     texts = TEXTS[:6]
     alone = {text: classifier.predict(text) for text in texts}
-    expected = {text: classifier.explain(text, "negative").words for text in texts}
+    expected = {text: classifier.explain((text,), "negative").words for text in texts}
     stop = threading.Event()
     explained: list[float] = []
 

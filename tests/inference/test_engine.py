@@ -7,23 +7,27 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
-from hits.errors import InvalidAnswer
-from hits.predictions import Attribution, ModelUnavailable, Prediction
-from hits.tasks import task
+from hits.errors import InvalidAnswer, InvalidInput, NotFound
+from hits.predictions import AnswerSpan, Attribution, ModelUnavailable, Prediction
+from hits.tasks import AnswerKind, task
 from inference.engine import EngineSettings, InProcessEngine, ModelSource, embedded_source, engine_for
 from inference.errors import (
     BadModelAnswer,
     BaseWeightsMissing,
+    CallerGone,
     ModelFailed,
     ModelNotLoaded,
     ModelQueueFull,
     ModelTimeout,
     ModelWarmingUp,
 )
+from inference.right_of_way import pass_checkpoint
+from inference.target import ModelCard, ModelInput
 
 LABELS = ("negative", "positive", "neutral")
 GOOD = Prediction("fake", "1", "positive", {"negative": 0.1, "positive": 0.7, "neutral": 0.2}, 1.0)
@@ -32,16 +36,21 @@ QUICK = EngineSettings(lanes=2, predict_seconds=2, explain_seconds=2, warming_se
 
 
 class FakeModel:
-    """Answers GOOD unless told otherwise per text."""
+    """Answers GOOD unless told otherwise by its last text."""
+
+    model_id, revision = "fake", "1"
+    card = ModelCard("fake", "1", LABELS, parameters=7)
 
     def __init__(self, **behaviour: Callable[[], Prediction]) -> None:
         self.behaviour = behaviour
         self.explaining: Callable[[], Attribution] = lambda: WHY
+        self.explained = 0
 
-    def predict_all(self, texts: Sequence[str]) -> list[Prediction]:
-        return [self.behaviour.get(text, lambda: GOOD)() for text in texts]
+    def predict_all(self, inputs: Sequence[ModelInput]) -> list[Prediction]:
+        return [self.behaviour.get(item[-1], lambda: GOOD)() for item in inputs]
 
-    def explain(self, text: str, target: str) -> Attribution:
+    def explain(self, item: ModelInput, target: str, method: str | None = None) -> Attribution:
+        self.explained += 1
         return replace(self.explaining(), target=target)
 
 
@@ -55,8 +64,8 @@ def start() -> Iterator[Start]:
     def begin(
         model: FakeModel | None = None, load: Callable[[], FakeModel] | None = None, settings: EngineSettings = QUICK
     ) -> InProcessEngine:
-        source = ModelSource(LABELS, "statement", load or (lambda: model or FakeModel()))
-        engine = engine_for({"sentiment": source}, settings)
+        source = ModelSource(AnswerKind.TEXT, ("statement",), LABELS, load or (lambda: model or FakeModel()))
+        engine = InProcessEngine({"sentiment": source}, settings)
         engines.append(engine)
         engine.start()
         if load is None:
@@ -134,7 +143,7 @@ def test_a_crash_while_loading_is_a_failed_state_not_an_endless_wait(start: Star
 
 
 def test_an_engine_that_was_not_started_refuses() -> None:
-    engine = engine_for({"sentiment": ModelSource(LABELS, "statement", FakeModel)}, QUICK)
+    engine = InProcessEngine({"sentiment": ModelSource(AnswerKind.TEXT, ("statement",), LABELS, FakeModel)}, QUICK)
 
     assert engine.state().name == "stopped"
     with pytest.raises(ModelNotLoaded, match="not started in this process"):
@@ -289,8 +298,8 @@ def test_more_texts_than_the_queue_takes_are_refused(start: Start) -> None:
 def test_importing_and_building_an_engine_imports_no_torch() -> None:
     program = (
         "import sys, inference, inference.engine, inference.errors, inference.classify, inference.explain\n"
-        "from hits.tasks import task\n"
-        "inference.engine.engine_for({'sentiment': inference.engine.embedded_source(task('sentiment'))})\n"
+        "import inference.loading, inference.published, inference.read_span, inference.ensembles\n"
+        "inference.engine.engine_for({'sentiment': 'embedded:sentiment', 'qa': 'hub:a/b@main', 'nli': 'dir:/x'})\n"
         "found = {'torch', 'transformers', 'captum', 'tokenizers', 'huggingface_hub', 'numpy'} & set(sys.modules)\n"
         "sys.exit(f'imported {found}' if found else 0)\n"
     )
@@ -300,13 +309,205 @@ def test_importing_and_building_an_engine_imports_no_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_an_embedded_source_takes_labels_and_field_from_the_task() -> None:
+def test_a_source_takes_kind_labels_and_fields_from_the_task() -> None:
     source = embedded_source(task("sentiment"))
 
-    assert source.labels == ("negative", "positive", "neutral")
-    assert source.text_field == "statement"
+    assert (source.kind, source.labels) == (AnswerKind.TEXT, ("negative", "positive", "neutral"))
+    assert source.fields == ("statement",)
+    assert embedded_source(task("nli")).fields == ("premise", "hypothesis")
+    reads = embedded_source(task("qa"))
+    assert (reads.kind, reads.labels, reads.fields) == (AnswerKind.SPAN, (), ("passage", "question"))
 
 
-def test_a_task_that_the_model_would_read_from_two_fields_is_refused() -> None:
-    with pytest.raises(ModelNotLoaded, match="one field"):
-        embedded_source(replace(task("sentiment"), model_fields=("prompt", "statement")))
+def test_a_task_of_three_texts_needs_a_source_of_its_own() -> None:
+    with pytest.raises(ModelNotLoaded, match="a ModelSource of your own"):
+        embedded_source(replace(task("nli"), model_fields=("premise", "hypothesis", "premise")))
+
+
+def test_an_engine_for_an_unknown_task_or_reference_is_refused() -> None:
+    with pytest.raises(NotFound, match="'parsing'"):
+        engine_for({"parsing": "embedded:parsing"})
+    with pytest.raises(InvalidInput, match="'gpt'"):
+        engine_for({"nli": "gpt"})
+
+
+def several(loads: dict[str, Callable[[], FakeModel]]) -> InProcessEngine:
+    sources = {code: ModelSource(AnswerKind.TEXT, ("text",), LABELS, load) for code, load in loads.items()}
+    return InProcessEngine(sources, replace(QUICK, warming_seconds=5))
+
+
+def test_each_model_answers_once_it_is_there_and_the_one_that_is_asked_for_is_loaded_next() -> None:
+    loaded: list[str] = []
+    go = {code: threading.Event() for code in "abcd"}
+
+    def load(code: str) -> FakeModel:
+        go[code].wait(10)
+        loaded.append(code)
+        return FakeModel()
+
+    engine = several({code: lambda code=code: load(code) for code in "abcd"})  # type: ignore[misc]  # bound early
+    engine.start()
+    try:
+        with ThreadPoolExecutor(1) as person:
+            asked = person.submit(engine.predict, "d", {"text": "fine"})
+            deadline = time.monotonic() + 5
+            while "d" not in engine._to_load[:1]:
+                assert time.monotonic() < deadline
+                time.sleep(0.002)
+            go["a"].set()
+            go["d"].set()
+            assert asked.result(5) == GOOD
+        assert loaded == ["a", "d"]
+        assert engine.state().name == "loading"
+        for event in go.values():
+            event.set()
+        assert engine.wait_until_settled(5).name == "ready"
+    finally:
+        engine.stop()
+
+
+def test_one_model_that_fails_to_load_leaves_the_others_answering() -> None:
+    def fail() -> FakeModel:
+        raise BaseWeightsMissing(["nowhere"], "  1. put them somewhere")
+
+    engine = several({"bad": fail, "good": FakeModel})
+    engine.start()
+    try:
+        state = engine.wait_until_settled(5)
+        assert (state.name, state.message.partition(":")[0]) == ("failed", "bad")
+        assert engine.predict("good", {"text": "fine"}) == GOOD
+        with pytest.raises(ModelNotLoaded, match="put them somewhere"):
+            engine.predict("bad", {"text": "fine"})
+    finally:
+        engine.stop()
+
+
+def test_cards_are_known_once_the_model_is_loaded(start: Start) -> None:
+    engine = start()
+
+    card = engine.card("sentiment")
+    assert card is not None
+    assert card.parameters == 7
+    assert engine.card("sentiment", "fake") == card
+    assert engine.card("sentiment", "another") is None
+    assert engine.card("nli") is None
+
+
+def test_the_same_explanation_is_computed_once_and_others_are_not_mixed_up(start: Start) -> None:
+    model = FakeModel()
+    engine = start(model, settings=replace(QUICK, remembered_explanations=2))
+    warm = model.explained
+
+    def ask(text: str, target: str, method: str | None = None) -> str:
+        return engine.explain("sentiment", {"statement": text}, target, method=method).target
+
+    assert [ask("one", "positive"), ask("one", "positive")] == ["positive"] * 2
+    assert model.explained == warm + 1
+    assert ask("one", "negative") == "negative"
+    assert ask("one", "negative", "gradient-shap") == "negative"
+    assert model.explained == warm + 3
+    ask("one", "positive")
+    assert model.explained == warm + 4, "only the last two are kept"
+
+
+def test_an_explanation_ends_when_whoever_asked_has_gone(start: Start) -> None:
+    ended = threading.Event()
+    working = threading.Event()
+
+    def work() -> Attribution:
+        working.set()
+        deadline = time.monotonic() + 10
+        try:
+            while time.monotonic() < deadline:
+                pass_checkpoint()
+                time.sleep(0.002)
+        except CallerGone:
+            ended.set()
+            raise
+        return WHY
+
+    model = FakeModel()
+    engine = start(model, settings=replace(QUICK, explain_seconds=10))
+    model.explaining = work
+    with pytest.raises(CallerGone):
+        engine.explain("sentiment", {"statement": "fine"}, "positive", gone=working.is_set)
+
+    assert ended.wait(5)
+    assert engine.counts()["explain"].left == 1
+
+
+def test_an_explanation_past_its_deadline_stops_computing(start: Start) -> None:
+    ended = threading.Event()
+
+    def work() -> Attribution:
+        try:
+            for _ in range(5000):
+                pass_checkpoint()
+                time.sleep(0.002)
+        finally:
+            ended.set()
+        return WHY
+
+    model = FakeModel()
+    engine = start(model, settings=replace(QUICK, explain_seconds=10))
+    model.explaining = work
+    with pytest.raises(ModelTimeout):
+        engine.explain("sentiment", {"statement": "fine"}, "positive", seconds=0.05)
+
+    assert ended.wait(5)
+
+
+def test_an_explanation_of_another_version_than_the_one_that_answers_is_refused(start: Start) -> None:
+    with pytest.raises(ModelNotLoaded, match="not loaded any more"):
+        start().explain("sentiment", {"statement": "fine"}, "positive", model=("fake", "0"))
+
+
+@pytest.mark.parametrize(
+    "span", [None, AnswerSpan(0, 4, "four"), AnswerSpan(3, 3, ""), AnswerSpan(90, 94, "word"), AnswerSpan(-3, -1, "rd")]
+)
+def test_a_span_that_is_not_in_the_passage_is_never_an_answer(span: AnswerSpan | None) -> None:
+    answer = replace(GOOD, label="", probabilities={}, span=span, confidence=0.5)
+    source = ModelSource(AnswerKind.SPAN, ("passage", "question"), (), lambda: FakeModel(odd=lambda: answer))
+    engine = InProcessEngine({"qa": source}, replace(QUICK, warming_seconds=5))
+    engine.start()
+    try:
+        with pytest.raises(BadModelAnswer):
+            engine.predict("qa", {"passage": "one word", "question": "odd"})
+    finally:
+        engine.stop()
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried\nto allocate")]
+)
+def test_no_memory_left_is_a_typed_error_on_one_line_and_the_next_text_is_answered(
+    start: Start, error: Exception
+) -> None:
+    def fail() -> Prediction:
+        raise error
+
+    engine = start(FakeModel(odd=fail))
+    with pytest.raises(ModelFailed) as caught:
+        engine.predict("sentiment", {"statement": "odd"})
+
+    assert "\n" not in str(caught.value)
+    assert engine.predict("sentiment", {"statement": "fine"}) == GOOD
+
+
+def test_a_hundred_people_at_once_all_get_an_answer_or_are_told_to_come_back(start: Start) -> None:
+    engine = start(settings=replace(QUICK, predict_queue=30, predict_seconds=10))
+
+    def ask(number: int) -> str:
+        try:
+            return engine.predict("sentiment", {"statement": f"fine {number}"}).label
+        except ModelQueueFull as error:
+            return str(error)
+
+    with ThreadPoolExecutor(100) as people:
+        answers = list(people.map(ask, range(600)))
+
+    assert answers.count("positive") >= 30
+    assert all(answer == "positive" or "no try was used" in answer for answer in answers)
+    counts = engine.counts()["predict"]
+    assert counts.answered == answers.count("positive")
+    assert (counts.failed, counts.timed_out, counts.waiting) == (0, 0, 0)

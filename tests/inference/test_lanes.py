@@ -11,7 +11,7 @@ import pytest
 
 from hits.errors import InvalidInput
 from hits.predictions import ModelUnavailable
-from inference.errors import BadModelAnswer, ModelFailed, ModelNotLoaded, ModelQueueFull, ModelTimeout
+from inference.errors import BadModelAnswer, CallerGone, ModelFailed, ModelNotLoaded, ModelQueueFull, ModelTimeout
 from inference.lanes import MAX_ABANDONED, Lanes
 
 Run = Callable[[Sequence[int]], Sequence[int]]
@@ -211,6 +211,49 @@ def test_a_caller_who_gave_up_is_not_computed_any_more(make: Make) -> None:
 
     assert pool.ask(3) == 3
     assert seen == [1, 3]
+
+
+def test_a_caller_who_has_left_is_not_waited_for(make: Make) -> None:
+    go = threading.Event()
+    left = threading.Event()
+
+    def run(items: Sequence[int]) -> Sequence[int]:
+        left.set()
+        go.wait(5)
+        return items
+
+    pool = make(run, batch_limit=1, seconds=10)
+    started = time.monotonic()
+    with pytest.raises(CallerGone):
+        pool.ask(1, gone=left.is_set)
+
+    assert time.monotonic() - started < 5
+    assert (pool.counts().left, pool.counts().timed_out) == (1, 0)
+    go.set()
+    assert pool.ask(2, gone=lambda: False) == 2
+
+
+def test_with_somebody_looked_for_the_deadline_still_holds(make: Make) -> None:
+    go = threading.Event()
+
+    def run(items: Sequence[int]) -> Sequence[int]:
+        go.wait(5)
+        return items
+
+    pool = make(run)
+    with pytest.raises(ModelTimeout):
+        pool.ask(1, seconds=0.15, gone=lambda: False)
+    go.set()
+
+
+def test_a_long_reason_is_cut_to_one_line(make: Make) -> None:
+    def run(items: Sequence[int]) -> Sequence[int]:
+        raise RuntimeError("x" * 5000 + "\nsecond line")
+
+    with pytest.raises(ModelFailed) as caught:
+        make(run).ask(1)
+
+    assert len(str(caught.value)) < 400
 
 
 def test_a_model_that_always_hangs_eats_no_more_threads_until_it_comes_back(make: Make) -> None:
