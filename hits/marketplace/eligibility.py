@@ -54,19 +54,92 @@ def canonical(transaction: Transaction, requirements: Sequence[Requirement]) -> 
 
 def judge(transaction: Transaction, worker: WorkerRow | None, requirements: Sequence[Requirement]) -> Eligibility:
     """Return what a worker may do under these requirements; None is a visitor, who meets none of them."""
-    unmet = [item for item in requirements if worker is None or not _is_met(transaction, worker, item)]
-    guards = {item["ActionsGuarded"] for item in unmet}
-    return Eligibility(
-        may_discover="DiscoverPreviewAndAccept" not in guards,
-        may_preview=not guards & {"PreviewAndAccept", "DiscoverPreviewAndAccept"},
-        may_accept=not guards,
-        reasons=tuple(_reason(transaction, item) for item in unmet),
-        missing=tuple(
-            MissingQualification(item["QualificationTypeId"], _name(transaction, item["QualificationTypeId"]))
-            for item in unmet
-            if item["QualificationTypeId"] not in system.SYSTEM_TYPES and item["Comparator"] != "DoesNotExist"
-        ),
-    )
+    return Judge(transaction, worker).verdict(requirements)
+
+
+class Judge:
+    """One worker against the requirements of many HIT types; what it has looked up it does not look up again."""
+
+    def __init__(self, transaction: Transaction, worker: WorkerRow | None) -> None:
+        """Look up nothing yet; None is a visitor, who meets no requirement."""
+        self._transaction = transaction
+        self._worker = worker
+        self._system: dict[str, int | None] = {}
+        self._granted: dict[str, int] | None = None
+        self._names: dict[str, str] = {}
+
+    def unmet(self, requirements: Sequence[Requirement]) -> list[Requirement]:
+        """Return the requirements that the worker does not meet."""
+        return [item for item in requirements if self._worker is None or not self._is_met(self._worker, item)]
+
+    def verdict(self, requirements: Sequence[Requirement]) -> Eligibility:
+        """Return what the worker may do under these requirements."""
+        unmet = self.unmet(requirements)
+        guards = {item["ActionsGuarded"] for item in unmet}
+        return Eligibility(
+            may_discover="DiscoverPreviewAndAccept" not in guards,
+            may_preview=not guards & {"PreviewAndAccept", "DiscoverPreviewAndAccept"},
+            may_accept=not guards,
+            reasons=tuple(self._reason(item) for item in unmet),
+            missing=tuple(
+                MissingQualification(item["QualificationTypeId"], self._name(item["QualificationTypeId"]))
+                for item in unmet
+                if item["QualificationTypeId"] not in system.SYSTEM_TYPES and item["Comparator"] != "DoesNotExist"
+            ),
+        )
+
+    def _is_met(self, worker: WorkerRow, item: Requirement) -> bool:
+        type_id: str = item["QualificationTypeId"]
+        comparator: str = item["Comparator"]
+        if type_id == system.LOCALE:
+            return _locale_is_met(worker, comparator, item.get("LocaleValues", []))
+        value = self._value(worker, type_id)
+        if comparator in _PRESENCE:
+            return (value is not None) == (comparator == "Exists")
+        if value is None:
+            return False
+        wanted: Sequence[int] = item["IntegerValues"]
+        return {
+            "LessThan": value < wanted[0],
+            "LessThanOrEqualTo": value <= wanted[0],
+            "GreaterThan": value > wanted[0],
+            "GreaterThanOrEqualTo": value >= wanted[0],
+            "EqualTo": value == wanted[0],
+            "NotEqualTo": value != wanted[0],
+            "In": value in wanted,
+            "NotIn": value not in wanted,
+        }[comparator]
+
+    def _value(self, worker: WorkerRow, type_id: str) -> int | None:
+        if type_id in system.SYSTEM_TYPES:
+            if type_id not in self._system:
+                self._system[type_id] = system.value_of(self._transaction, worker, type_id)
+            return self._system[type_id]
+        if self._granted is None:
+            held = select(QualificationRow.qualification_type_id, QualificationRow.value).where(
+                QualificationRow.worker_id == worker.worker_id, QualificationRow.status == "Granted"
+            )
+            self._granted = dict(self._transaction.session.execute(held).all())
+        return self._granted.get(type_id)
+
+    def _reason(self, item: Requirement) -> str:
+        type_id, comparator = item["QualificationTypeId"], item["Comparator"]
+        name = self._name(type_id)
+        if comparator == "Exists":
+            return f"you need the qualification “{name}”"
+        if comparator == "DoesNotExist":
+            return f"the HIT is for workers without the qualification “{name}”"
+        places = ("-".join(filter(None, (p["Country"], p.get("Subdivision")))) for p in item.get("LocaleValues", []))
+        values = ", ".join([*map(str, item.get("IntegerValues", [])), *places])
+        return f"“{name}” must be {_WORDS[comparator]} {values}"
+
+    def _name(self, type_id: str) -> str:
+        if type_id in system.SYSTEM_TYPES:
+            return system.SYSTEM_TYPES[type_id].name
+        if type_id not in self._names:
+            query = select(QualificationTypeRow.name).where(QualificationTypeRow.qualification_type_id == type_id)
+            self._names[type_id] = self._transaction.session.scalar(query) or type_id
+        return self._names[type_id]
 
 
 def _canonical(transaction: Transaction, item: Requirement) -> dict[str, Any]:
@@ -110,29 +183,6 @@ def _check_values(type_id: str, comparator: str, integers: Sequence[int], locale
             raise unfit_parameter(f"Subdivision is for US only, not for {place['Country']!r}.")
 
 
-def _is_met(transaction: Transaction, worker: WorkerRow, item: Requirement) -> bool:
-    type_id: str = item["QualificationTypeId"]
-    comparator: str = item["Comparator"]
-    if type_id == system.LOCALE:
-        return _locale_is_met(worker, comparator, item.get("LocaleValues", []))
-    value = _value(transaction, worker, type_id)
-    if comparator in _PRESENCE:
-        return (value is not None) == (comparator == "Exists")
-    if value is None:
-        return False
-    wanted: Sequence[int] = item["IntegerValues"]
-    return {
-        "LessThan": value < wanted[0],
-        "LessThanOrEqualTo": value <= wanted[0],
-        "GreaterThan": value > wanted[0],
-        "GreaterThanOrEqualTo": value >= wanted[0],
-        "EqualTo": value == wanted[0],
-        "NotEqualTo": value != wanted[0],
-        "In": value in wanted,
-        "NotIn": value not in wanted,
-    }[comparator]
-
-
 def _locale_is_met(worker: WorkerRow, comparator: str, places: Sequence[Requirement]) -> bool:
     if comparator in _PRESENCE:
         return (worker.country is not None) == (comparator == "Exists")
@@ -143,34 +193,3 @@ def _locale_is_met(worker: WorkerRow, comparator: str, places: Sequence[Requirem
         for place in places
     )
     return inside == (comparator in {"EqualTo", "In"})
-
-
-def _value(transaction: Transaction, worker: WorkerRow, type_id: str) -> int | None:
-    if type_id in system.SYSTEM_TYPES:
-        return system.value_of(transaction, worker, type_id)
-    return transaction.session.scalar(
-        select(QualificationRow.value).where(
-            QualificationRow.qualification_type_id == type_id,
-            QualificationRow.worker_id == worker.worker_id,
-            QualificationRow.status == "Granted",
-        )
-    )
-
-
-def _reason(transaction: Transaction, item: Requirement) -> str:
-    type_id, comparator = item["QualificationTypeId"], item["Comparator"]
-    name = _name(transaction, type_id)
-    if comparator == "Exists":
-        return f"you need the qualification “{name}”"
-    if comparator == "DoesNotExist":
-        return f"the HIT is for workers without the qualification “{name}”"
-    places = ("-".join(filter(None, (p["Country"], p.get("Subdivision")))) for p in item.get("LocaleValues", []))
-    values = ", ".join([*map(str, item.get("IntegerValues", [])), *places])
-    return f"“{name}” must be {_WORDS[comparator]} {values}"
-
-
-def _name(transaction: Transaction, type_id: str) -> str:
-    if type_id in system.SYSTEM_TYPES:
-        return system.SYSTEM_TYPES[type_id].name
-    query = select(QualificationTypeRow.name).where(QualificationTypeRow.qualification_type_id == type_id)
-    return transaction.session.scalar(query) or type_id

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from hits.marketplace import database, reviews, timers
+from hits.marketplace import database, groups, reviews, timers
 from hits.marketplace.clock import Clock, MovableClock, SystemClock
 from hits.marketplace.errors import OperatorError
 from hits.marketplace.settings import MarketplaceSettings
@@ -72,3 +72,4 @@ class EngineCore:
             transaction = Transaction(session, now, self.settings)
             yield transaction
             reviews.finish(transaction)
+            groups.finish(transaction)

@@ -12,7 +12,7 @@ from hits.marketplace import eligibility
 from hits.marketplace.errors import HIT_TYPE_DOES_NOT_EXIST, request_error
 from hits.marketplace.identifiers import new_entity_id
 from hits.marketplace.limits import amount_cents
-from hits.marketplace.tables import HitTypeRow
+from hits.marketplace.tables import HitGroupRow, HitTypeRow
 from hits.marketplace.transactions import Transaction
 
 Params = dict[str, Any]
@@ -57,6 +57,7 @@ def find_or_create(transaction: Transaction, requester_id: str, params: Params) 
         )
         transaction.session.add(row)
         transaction.session.flush()
+        transaction.session.add(HitGroupRow(hit_type_id=row.hit_type_id, is_open=False, open_hits=0, open_html_hits=0))
     return row
 
 

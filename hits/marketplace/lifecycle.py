@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from sqlalchemy import ColumnElement, and_, exists, select
+from sqlalchemy import ColumnElement, exists, select
 
-from hits.marketplace import accounts, events
+from hits.marketplace import accounts, events, groups
 from hits.marketplace.errors import (
     HIT_DOES_NOT_EXIST,
     INVALID_HIT_STATE,
     request_error,
 )
 from hits.marketplace.settings import MarketplaceSettings
-from hits.marketplace.tables import LIVE_STATES, AssignmentRow, HitRow, RequesterRow, WorkerBlockRow
+from hits.marketplace.tables import LIVE_STATES, AssignmentRow, HitRow, RequesterRow
 from hits.marketplace.transactions import Transaction
 
 HIT_LIFE: Final = timedelta(days=120)
@@ -39,17 +39,6 @@ def find_hit(transaction: Transaction, hit_id: str, *, lock: bool = False) -> Hi
     return transaction.session.scalar(query)
 
 
-def is_open_to(worker_id: str) -> ColumnElement[bool]:
-    """Return the condition that a HIT has a place, this worker has not taken it, and its requester takes their work."""
-    blocked = exists().where(WorkerBlockRow.requester_id == HitRow.requester_id, WorkerBlockRow.worker_id == worker_id)
-    taken = exists().where(
-        AssignmentRow.hit_id == HitRow.hit_id,
-        AssignmentRow.worker_id == worker_id,
-        AssignmentRow.state.in_(LIVE_STATES),
-    )
-    return and_(HitRow.status == "Assignable", ~taken, ~blocked)
-
-
 def can_be_shown(settings: MarketplaceSettings) -> ColumnElement[bool]:
     """Return the condition that the site can show a HIT: HTML needs an origin of its own and known elements."""
     if settings.content_origin is None:
@@ -57,13 +46,13 @@ def can_be_shown(settings: MarketplaceSettings) -> ColumnElement[bool]:
     return HitRow.missing_elements.is_(None)
 
 
-def was_given_up_by(worker_id: str) -> ColumnElement[bool]:
-    """Return the condition that this worker had a HIT before, and returned or abandoned it."""
-    return exists().where(
-        AssignmentRow.hit_id == HitRow.hit_id,
-        AssignmentRow.worker_id == worker_id,
-        AssignmentRow.state.not_in(LIVE_STATES),
-    )
+def turns_of(worker_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return the conditions on a HIT in whose order it is a worker's turn: not had by them yet, not had by them now.
+
+    Asked one after the other, each is found along an index at once; sorting by them would read every HIT.
+    """
+    had = AssignmentRow.hit_id == HitRow.hit_id, AssignmentRow.worker_id == worker_id
+    return ~exists().where(*had), ~exists().where(*had, AssignmentRow.state.in_(LIVE_STATES))
 
 
 def lock_hit(transaction: Transaction, hit_id: str) -> HitRow:
@@ -91,6 +80,10 @@ def refresh_status(transaction: Transaction, hit: HitRow) -> None:
         hit.status = "Reviewable"
     if hit.status == "Reviewable" != before:
         transaction.reviewable.append(hit.hit_id)
+    if hit.status == "Assignable" != before:
+        groups.opened(transaction, hit)
+    elif before == "Assignable" != hit.status:
+        groups.closed(transaction, hit)
 
 
 def require_not_disposed(hit: HitRow) -> None:
@@ -145,6 +138,7 @@ def submit(
     hit.pending -= 1
     hit.submitted += 1
     transaction.submitted.append(assignment.assignment_id)
+    groups.handed_in(transaction, assignment)
     events.emit(transaction, "AssignmentSubmitted", hit, assignment.assignment_id)
     refresh_status(transaction, hit)
     if auto_approval_seconds == 0:

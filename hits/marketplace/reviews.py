@@ -241,7 +241,7 @@ class _Report:
         """Act in a savepoint: an action that fails, for want of money, is reported and changes nothing."""
         status, outcome, code = "Succeeded", None, None
         try:
-            with self.transaction.session.begin_nested():
+            with self.transaction.savepoint():
                 outcome = act()
             status = "Cancelled" if outcome is None else "Succeeded"
         except MarketplaceError as error:

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy import select
 
-from hits.marketplace import blocks, eligibility, frames, lifecycle, listing, questions, workers
+from hits.marketplace import blocks, eligibility, frames, groups, lifecycle, questions, workers
 from hits.marketplace.errors import (
     AlreadyWorkedOn,
     AssignmentUnknown,
@@ -23,6 +23,8 @@ from hits.marketplace.money import from_cents
 from hits.marketplace.tables import (
     LIVE_STATES,
     AssignmentRow,
+    HitGroupRow,
+    HitLayoutRow,
     HitRow,
     HitTypeRow,
     RequesterRow,
@@ -46,7 +48,7 @@ def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> Hit
     hit = lifecycle.find_hit(transaction, hit_id)
     if hit is None or hit.status == "Disposed":
         raise HitUnknown
-    hit_type, requester_name = _type_and_requester(transaction, hit)
+    hit_type, requester_name, work_seconds = _type_and_requester(transaction, hit)
     mine = None if worker is None else _live_assignment(transaction, worker, hit)
     if mine is not None and mine.state != "Accepted":
         raise AlreadyWorkedOn
@@ -65,7 +67,7 @@ def preview(transaction: Transaction, worker_id: str | None, hit_id: str) -> Hit
         description=hit_type.description,
         keywords=hit_type.keywords,
         reward=from_cents(hit.reward_cents),
-        hourly_wage=listing.hourly_wage(transaction, hit_type),
+        hourly_wage=groups.hourly_wage(hit.reward_cents, work_seconds),
         requester_id=hit.requester_id,
         requester_name=requester_name,
         duration_seconds=hit_type.duration_seconds,
@@ -150,16 +152,22 @@ def assignment_view(transaction: Transaction, row: AssignmentRow, hit: HitRow, h
 
 
 def question_html(transaction: Transaction, hit_id: str, expires: str, signature: str) -> str:
-    """Return the HTML of a HIT to whoever has its signed address.
+    """Return the HTML of a HIT, or of a layout, to whoever has its signed address.
 
     Raises HitUnknown for a wrong or late signature too.
     """
     good = frames.content_signature(transaction.settings.secret_key, hit_id=hit_id, expires=expires)
     if not (hit_id.isascii() and hmac.compare_digest(good.encode(), signature.encode())):
         raise HitUnknown
-    hit = lifecycle.find_hit(transaction, hit_id)
-    if hit is None or int(expires) <= transaction.now.timestamp():
+    if int(expires) <= transaction.now.timestamp():
         raise HitUnknown
+    hit = lifecycle.find_hit(transaction, hit_id)
+    if hit is None:
+        # A requester looks at a layout at the same kind of address.
+        page = transaction.session.scalar(select(HitLayoutRow.html).where(HitLayoutRow.layout_id == hit_id))
+        if page is None:
+            raise HitUnknown
+        return page
     html = questions.read_question(hit.question, allow_http_loopback=False).html
     if html is None:
         raise HitUnknown
@@ -179,14 +187,15 @@ def _form(hit: HitRow) -> QuestionForm | None:
     return read_form("Question", hit.question) if hit.question_kind == "QuestionForm" else None
 
 
-def _type_and_requester(transaction: Transaction, hit: HitRow) -> tuple[HitTypeRow, str]:
+def _type_and_requester(transaction: Transaction, hit: HitRow) -> tuple[HitTypeRow, str, int | None]:
     query = (
-        select(HitTypeRow, RequesterRow.name)
+        select(HitTypeRow, RequesterRow.name, HitGroupRow.work_seconds)
+        .join(HitGroupRow, HitGroupRow.hit_type_id == HitTypeRow.hit_type_id)
         .join(RequesterRow, RequesterRow.requester_id == HitTypeRow.requester_id)
         .where(HitTypeRow.hit_type_id == hit.hit_type_id)
     )
-    hit_type, name = transaction.session.execute(query).one()
-    return hit_type, name
+    hit_type, name, work_seconds = transaction.session.execute(query).one()
+    return hit_type, name, work_seconds
 
 
 def _live_assignment(transaction: Transaction, worker: WorkerRow, hit: HitRow) -> AssignmentRow | None:

@@ -10,7 +10,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session
 
-from hits.marketplace import accounts, lifecycle, reviews
+from hits.marketplace import accounts, groups, lifecycle, reviews
 from hits.marketplace.database import Store
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import AssignmentRow, HitRow, RequesterRow
@@ -39,7 +39,9 @@ def settle(store: Store, now: datetime, settings: MarketplaceSettings) -> int:
         count = _BATCH
         while count:
             with store.session(writes=True) as session:
-                count = _settle_batch(Transaction(session, now, settings), requester_id)
+                transaction = Transaction(session, now, settings)
+                count = _settle_batch(transaction, requester_id)
+                groups.finish(transaction)
             done += count
     return done
 

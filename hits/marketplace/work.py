@@ -50,21 +50,25 @@ def accept_next(transaction: Transaction, worker_id: str, hit_group_id: str) -> 
     group = transaction.session.scalar(select(HitTypeRow).where(HitTypeRow.hit_group_id == hit_group_id))
     if group is None:
         raise HitGroupEmpty
+    if blocks.is_blocked(transaction, group.requester_id, worker.worker_id):
+        raise HitGroupEmpty
     query = (
         select(HitRow)
         .where(
             HitRow.hit_type_id == group.hit_type_id,
-            lifecycle.is_open_to(worker.worker_id),
+            HitRow.status == "Assignable",
             lifecycle.can_be_shown(transaction.settings),
         )
-        .order_by(lifecycle.was_given_up_by(worker.worker_id), HitRow.seq)
+        .order_by(HitRow.seq)
         .limit(1)
     )
     # First whatever nobody else is taking at this moment; only if there is nothing, wait for one that somebody is.
     for skip_locked in (True, False):
-        hit = transaction.session.scalar(query.with_for_update(key_share=True, skip_locked=skip_locked))
-        if hit is not None:
-            return _take(transaction, worker, hit)
+        for turn in lifecycle.turns_of(worker.worker_id):
+            found = query.where(turn).with_for_update(key_share=True, skip_locked=skip_locked)
+            hit = transaction.session.scalar(found)
+            if hit is not None:
+                return _take(transaction, worker, hit)
     raise HitGroupEmpty
 
 
@@ -112,6 +116,7 @@ def _take(transaction: Transaction, worker: WorkerRow, hit: HitRow) -> Assignmen
     assignment = AssignmentRow(
         assignment_id=new_entity_id(),
         hit_id=hit.hit_id,
+        hit_type_id=hit.hit_type_id,
         worker_id=worker.worker_id,
         requester_id=hit.requester_id,
         state="Accepted",

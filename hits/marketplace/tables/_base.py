@@ -25,6 +25,8 @@ CONFIRMED = text("email_confirmed_at IS NOT NULL")
 NOT_DELETED = text("deleted_at IS NULL")
 WAITING = text("state = 'Pending'")
 UNREAD = text("read_at IS NULL")
+LISTED = text("status <> 'Disposed'")
+DISPOSABLE = text("status IN ('Reviewable', 'Reviewing') AND submitted = 0")
 OPEN_REPORT = text("closed_at IS NULL")
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from hits.marketplace.tables._base import NOT_DELETED, Base, SequenceNumber
+from hits.marketplace.tables._base import DISPOSABLE, LISTED, NOT_DELETED, Base, SequenceNumber
 
 
 class HitTypeRow(Base):
@@ -61,9 +61,10 @@ class HitRow(Base):
     __table_args__ = (
         CheckConstraint("pending >= 0 AND submitted >= 0 AND completed >= 0", name="counters_not_negative"),
         CheckConstraint("pending + submitted + completed <= max_assignments", name="not_overfull"),
-        Index(None, "requester_id", "seq"),
+        Index("ix_mp_hit_listed", "requester_id", "seq", sqlite_where=LISTED, postgresql_where=LISTED),
+        Index(None, "requester_id", "status", "seq"),
         Index(None, "hit_type_id", "status", "seq"),
-        Index(None, "status", "created_at"),
+        Index("ix_mp_hit_disposable", "created_at", sqlite_where=DISPOSABLE, postgresql_where=DISPOSABLE),
         Index(None, "is_expired", "expires_at"),
     )
 
@@ -128,6 +129,7 @@ class RequestTokenRow(Base):
     """A request token that has been used; `result` names what the first request made."""
 
     __tablename__ = "mp_request_token"
+    __table_args__ = (Index(None, "requester_id", "created_at"),)
 
     requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"), primary_key=True)
     operation: Mapped[str] = mapped_column(String(64), primary_key=True)

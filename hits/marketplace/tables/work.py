@@ -11,6 +11,7 @@ from sqlalchemy import (
     Index,
     String,
     Text,
+    text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -18,7 +19,7 @@ from hits.marketplace.tables._base import LIVE, SUBMITTED, Base, SequenceNumber
 
 
 class AssignmentRow(Base):
-    """One worker's work on one HIT."""
+    """One worker's work on one HIT; `hit_type_id` is the HIT's, which cannot change once somebody has accepted it."""
 
     __tablename__ = "mp_assignment"
     __table_args__ = (
@@ -33,6 +34,8 @@ class AssignmentRow(Base):
         Index(None, "state", "deadline"),
         Index(None, "state", "auto_approval_at"),
         Index(None, "hit_id", "submitted_at", "seq"),
+        Index(None, "worker_id", "submitted_at", "seq"),
+        Index(None, "hit_type_id", "submitted_at", "seq"),
         Index(
             "ix_mp_assignment_review",
             "requester_id",
@@ -46,7 +49,8 @@ class AssignmentRow(Base):
     seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
     assignment_id: Mapped[str] = mapped_column(String(64), unique=True)
     hit_id: Mapped[str] = mapped_column(ForeignKey("mp_hit.hit_id"))
-    worker_id: Mapped[str] = mapped_column(ForeignKey("mp_worker.worker_id"), index=True)
+    hit_type_id: Mapped[str] = mapped_column(String(64), server_default=text("''"))
+    worker_id: Mapped[str] = mapped_column(ForeignKey("mp_worker.worker_id"))
     requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"))
     state: Mapped[str] = mapped_column(String(16))
     accepted_at: Mapped[datetime]

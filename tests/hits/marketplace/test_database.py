@@ -14,6 +14,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select, text
+from sqlalchemy.orm import Session
 
 import hits.marketplace
 from hits.marketplace.database import VERSION_TABLE, engine_for, upgrade
@@ -21,6 +22,7 @@ from hits.marketplace.engine import Marketplace, open_marketplace
 from hits.marketplace.errors import MarketplaceError
 from hits.marketplace.tables import Base, HitRow, RequesterRow
 from tests.hits.marketplace.market import HIT_PROPERTIES, Market, external_question, refused
+from tests.hits.marketplace.recount import check_groups
 from tests.hits.marketplace.test_work import all_at_once
 
 MIGRATIONS = Path(hits.marketplace.__file__).parent / "migrations"
@@ -52,18 +54,18 @@ def test_migrations_make_the_tables_that_the_code_describes(database_url: str) -
     engine.dispose()
     assert differences == []
     assert partial == {
-        "ix_mp_message_unread",
         "ix_mp_assignment_review",
+        "ix_mp_hit_disposable",
+        "ix_mp_hit_listed",
         "ix_mp_message_unread",
-        "uq_mp_hit_report_open",
-        "uq_mp_payout_item_assignment_id",
-        "uq_mp_payout_item_bonus_seq",
         "uq_mp_assignment_hit_id_worker_id",
         "uq_mp_hit_report_open",
         "uq_mp_hit_type_requester_id_fingerprint",
-        "uq_mp_worker_email_key",
+        "uq_mp_payout_item_assignment_id",
+        "uq_mp_payout_item_bonus_seq",
         "uq_mp_qualification_request_open",
         "uq_mp_qualification_type_requester_id_name",
+        "uq_mp_worker_email_key",
     }
 
 
@@ -109,6 +111,67 @@ def test_what_the_first_schema_stored_is_kept(database_url: str) -> None:
     assert (held.question_kind, (held.frame_url or "")[:20]) == ("ExternalQuestion", "https://example.org/")
     assert opened.external_submit(held.assignment_id, {"a": ["1"]}).state == "Submitted"
     opened.close()
+
+
+def test_an_older_database_gets_the_counts_that_a_recount_gives(database_url: str) -> None:
+    command.upgrade(config_for(database_url), "0004")
+    engine = engine_for(database_url)
+    moment, later = "2026-11-30 12:00:00", "2036-11-30 12:00:00"
+    missing = "<script>crowd-html-elements</script><crowd-polygon></crowd-polygon>"
+    hits = [
+        *((f"3S{n}", "3T", "Reviewable", "ExternalQuestion", "") for n in range(5)),
+        ("3E", "3T", "Assignable", "ExternalQuestion", ""),
+        ("3H", "3T", "Assignable", "HTMLQuestion", "<p>"),
+        ("3M", "3T", "Assignable", "HTMLQuestion", missing),
+        ("3N", "3U", "Assignable", "HTMLQuestion", missing),
+    ]
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO mp_requester (requester_id, name, created_at, deposited_cents, held_cents, spent_cents) "
+                f"VALUES ('A1', 'Lab', '{moment}', 1000, 324, 0)"
+            )
+        )
+        for type_id in ("3T", "3U", "3V"):
+            connection.execute(
+                text(
+                    "INSERT INTO mp_hit_type (hit_type_id, hit_group_id, requester_id, fingerprint, title, "
+                    "description, keywords, reward_cents, duration_seconds, auto_approval_seconds, requirements, "
+                    f"created_at) VALUES ('{type_id}', 'G{type_id}', "
+                    f"'A1', '{type_id}', 't', 'd', '', 30, 600, 60, '[]', '{moment}')"
+                )
+            )
+        for hit_id, type_id, status, kind, question in hits:
+            submitted = int(status == "Reviewable")
+            connection.execute(
+                text(
+                    "INSERT INTO mp_hit (hit_id, requester_id, hit_type_id, created_at, expires_at, is_expired, "
+                    "status, max_assignments, pending, submitted, completed, reward_cents, fee_cents, question, "
+                    "question_kind, external_url, frame_height) VALUES "
+                    f"('{hit_id}', 'A1', '{type_id}', '{moment}', '{later}', false, '{status}', "
+                    f"1, 0, {submitted}, 0, 30, 6, '{question}', '{kind}', '', 0)"
+                )
+            )
+        for n in range(5):
+            for statement in (
+                "INSERT INTO mp_worker (worker_id, user_name, user_name_key, password_hash, created_at, is_adult, "
+                f"is_master) VALUES ('W{n}', 'w{n}', 'w{n}', '', '{moment}', false, false)",
+                "INSERT INTO mp_assignment (assignment_id, hit_id, worker_id, requester_id, state, accepted_at, "
+                f"deadline, submitted_at, auto_approval_at) VALUES ('3A{n}', '3S{n}', 'W{n}', 'A1', 'Submitted', "
+                f"'{moment}', '{later}', '2026-11-30 12:0{n}:30.500', '{later}')",
+            ):
+                connection.execute(text(statement))
+    engine.dispose()
+
+    upgrade(database_url)
+
+    engine = engine_for(database_url)
+    with Session(engine) as session:
+        assert check_groups(session) == {"3T": (1, 1, 151), "3U": (0, 0, None), "3V": (0, 0, None)}
+    command.downgrade(config_for(database_url), "0004")
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM mp_assignment")).scalar_one() == 5
+    engine.dispose()
 
 
 def test_sqlite_is_opened_durably(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ depends_on = None
 
 _OPEN = sa.text("closed_at IS NULL")
 _NOT_SHOWN = re.compile(
-    r"(?:<|&lt;)(crowd-(?:3d-point-cloud|bounding-box|entity-annotation|fab|instance-segmentation|keypoint|line|polygon|polyline"
+    r"(?:<|&lt;)(crowd-(?:3d-point-cloud|bounding-box|entity-annotation|instance-segmentation|keypoint|line|polygon|polyline"
     r"|rekognition-detect-moderation-labels|semantic-segmentation|textract-analyze-document))(?![\w-])",
     re.IGNORECASE,
 )
@@ -87,6 +87,13 @@ def note_missing_elements() -> None:
     for seq, question in connection.execute(pages).all():
         if found := " ".join(sorted({name.lower() for name in _NOT_SHOWN.findall(question)})):
             connection.execute(sa.update(hits).where(hits.c.seq == seq).values(missing_elements=found))
+    # Those are offered to nobody, so the counts of 0005 leave them out.
+    op.execute(
+        "UPDATE mp_hit_group SET open_html_hits = (SELECT count(*) FROM mp_hit "
+        "WHERE mp_hit.hit_type_id = mp_hit_group.hit_type_id AND mp_hit.status = 'Assignable' "
+        "AND mp_hit.question_kind = 'HTMLQuestion' AND mp_hit.missing_elements IS NULL)"
+    )
+    op.execute("UPDATE mp_hit_group SET is_open = (open_hits + open_html_hits > 0)")
 
 
 def downgrade() -> None:
