@@ -12,15 +12,19 @@ from werkzeug.routing import BaseConverter
 from werkzeug.sansio.utils import host_is_trusted
 
 from app.marketplace import extensions, forms
+from app.marketplace.access import access
 from app.marketplace.api import init_api
+from app.marketplace.contact import contact
 from app.marketplace.content import init_content
+from app.marketplace.dashboard import dashboard
 from app.marketplace.errors import init_errors
 from app.marketplace.headers import init_headers
 from app.marketplace.languages import init_languages
 from app.marketplace.messages import messages
+from app.marketplace.no_auth import init_no_auth
 from app.marketplace.qualifications import qualifications
-from app.marketplace.requester import requester
-from app.marketplace.sessions import SessionsByAudience
+from app.marketplace.requester.routes import requester
+from app.marketplace.sessions import SessionsByAudience, init_sessions
 from app.marketplace.settings import Settings, settings_from_environment
 from app.marketplace.submit import submit
 from app.marketplace.worker import worker
@@ -38,12 +42,16 @@ class EntityId(BaseConverter):
 
 
 def create_app(
-    settings: Settings | None = None, *, marketplace: Marketplace | None = None, clock: Clock | None = None
+    settings: Settings | None = None,
+    *,
+    marketplace: Marketplace | None = None,
+    clock: Clock | None = None,
+    insecure_no_auth: bool = False,
 ) -> Flask:
     """Return the app on one marketplace, opened from the settings unless it is given.
 
     The order matters: the host check comes before the API, the API before the second origin, both before the
-    check of forms. Raises SettingsMissing.
+    check of forms. With `insecure_no_auth` API requests need no signature. Raises SettingsMissing, NoAuthRefused.
     """
     settings = settings or settings_from_environment()
     app = Flask("app", template_folder=str(ROOT / "templates"), static_folder=str(ROOT / "app" / "static"))
@@ -70,20 +78,32 @@ def create_app(
         )
     app.url_map.converters["entity"] = EntityId
     init_hosts(app, settings)
+    init_no_auth(app, settings, insecure_no_auth=insecure_no_auth)
     init_api(app)
     init_content(app)
     extensions.csrf.init_app(app)
     extensions.limiter.init_app(app)
     init_languages(app)
+    init_sessions(app)
     init_headers(app)
     init_errors(app)
     app.register_blueprint(worker)
+    app.register_blueprint(dashboard)
+    app.register_blueprint(contact)
+    app.register_blueprint(access)
     app.register_blueprint(qualifications)
     app.register_blueprint(messages)
     app.register_blueprint(submit)
     app.register_blueprint(requester)
     init_health(app)
-    app.context_processor(lambda: {"site_name": settings.site_name, "site_contact": settings.contact})
+    app.context_processor(
+        lambda: {
+            "site_name": settings.site_name,
+            "site_contact": settings.contact,
+            "open_sign_up": settings.sign_up == "open",
+            "site_languages": app.config["MARKETPLACE_LANGUAGES"],
+        }
+    )
     app.jinja_env.globals.update(
         media_allowed=forms.safe_origin, form_rows=forms.rows, checked_markup=forms.checked_markup
     )

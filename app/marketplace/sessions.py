@@ -1,4 +1,4 @@
-"""Who is signed in: workers and requesters in two cookies that know nothing of each other."""
+"""Who is signed in: workers, requesters and operators in three cookies that know nothing of each other."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec
 
-from flask import Flask, g, redirect, request, session, url_for
+from flask import Flask, flash, g, redirect, request, session, url_for
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionInterface, SessionMixin
 from flask.typing import ResponseReturnValue
+from flask_babel import gettext
+
+from app.marketplace.extensions import marketplace
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from flask.wrappers import Request, Response
 
+    from hits.marketplace.console_views import Operator
     from hits.marketplace.views import Requester, Worker
 
 P = ParamSpec("P")
 CONSOLE_PATH = "/requester"
+OPERATOR_PATH = "/operator"
 
 
 class _Cookie(SecureCookieSessionInterface):
@@ -33,15 +40,18 @@ class _Cookie(SecureCookieSessionInterface):
 
 
 class SessionsByAudience(SessionInterface):
-    """Gives the requester console a cookie of its own, sent to the console's addresses only."""
+    """Gives each console a cookie of its own, sent to the console's addresses only."""
 
     def __init__(self) -> None:
-        """Name both cookies; other services on the same host name use other names."""
+        """Name the cookies; other services on the same host name use other names."""
         self.worker = _Cookie("marketplace_session", "/")
-        self.requester = _Cookie("marketplace_requester", CONSOLE_PATH)
+        self.consoles = (
+            _Cookie("marketplace_requester", CONSOLE_PATH),
+            _Cookie("marketplace_operator", OPERATOR_PATH),
+        )
 
     def _of(self, path: str) -> _Cookie:
-        return self.requester if (path + "/").startswith(CONSOLE_PATH + "/") else self.worker
+        return next((one for one in self.consoles if (path + "/").startswith(one.path + "/")), self.worker)
 
     def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
         """Read the session of the audience that the address belongs to."""
@@ -60,6 +70,7 @@ def sign_in_worker(worker: Worker) -> None:
     session.permanent = True
     session["worker_id"] = worker.worker_id
     session["user_name"] = worker.user_name
+    session["number"] = worker.session_number
 
 
 def sign_in_requester(requester: Requester) -> None:
@@ -68,6 +79,42 @@ def sign_in_requester(requester: Requester) -> None:
     session.permanent = True
     session["requester_id"] = requester.requester_id
     session["name"] = requester.name
+    session["number"] = requester.session_number
+
+
+def sign_in_operator(operator: Operator, now: datetime) -> None:
+    """Begin an operator's session in that console's cookie, or renew it after the password was given again."""
+    session.clear()
+    session["operator_id"] = operator.operator_id
+    session["name"] = operator.name
+    session["signed_in_at"] = now.timestamp()
+
+
+def init_sessions(app: Flask) -> None:
+    """End sessions of workers and requesters whose account ended them, was closed, or is gone."""
+
+    @app.before_request
+    def check_session() -> None:
+        if request.endpoint == "static" or g.get("content_page"):
+            return
+        number = session.get("number", 0)
+        if "worker_id" in session:
+            worker = marketplace().worker_in_session(session["worker_id"], number)
+            g.language = worker.language if worker is not None else None
+            is_good = worker is not None
+        elif "requester_id" in session:
+            is_good = marketplace().requester_in_session(session["requester_id"], number) is not None
+        else:
+            return
+        if not is_good:
+            sign_out()
+            flash(
+                gettext(
+                    "You are signed out: the password was changed, or this account was closed or does not exist (any "
+                    "more). Sign in again."
+                ),
+                "warning",
+            )
 
 
 def sign_out() -> None:
@@ -83,6 +130,11 @@ def worker_id() -> str | None:
 def requester_id() -> str | None:
     """Return the signed-in requester's id."""
     return session.get("requester_id")
+
+
+def operator_id() -> str | None:
+    """Return the signed-in operator's id."""
+    return session.get("operator_id")
 
 
 def _only_for(key: str, sign_in: str) -> Callable[[Callable[P, ResponseReturnValue]], Callable[P, ResponseReturnValue]]:
@@ -101,6 +153,7 @@ def _only_for(key: str, sign_in: str) -> Callable[[Callable[P, ResponseReturnVal
 
 for_workers = _only_for("worker_id", "worker.sign_in")
 for_requesters = _only_for("requester_id", "requester.sign_in")
+for_operators = _only_for("operator_id", "operator.sign_in")
 
 
 def safe_next(default: str) -> str:

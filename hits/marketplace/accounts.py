@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from typing import Final
 
 from sqlalchemy import select
 
@@ -11,6 +12,7 @@ from hits.marketplace.errors import (
     INSUFFICIENT_FUNDS,
     AccountDisabled,
     MarketplaceError,
+    NothingThere,
     NotSignedIn,
     OperatorError,
     request_error,
@@ -20,6 +22,9 @@ from hits.marketplace.money import from_cents, to_cents
 from hits.marketplace.tables import AccountEntryRow, RequesterRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import AccountEntry, Balance, Requester
+
+#: Who a test server without authentication acts for; the address is unique and gets no mail.
+DEFAULT_ADDRESS: Final = "test-requester@localhost.invalid"
 
 
 def create(transaction: Transaction, name: str, *, email: str | None, password: str | None) -> Requester:
@@ -45,6 +50,16 @@ def create(transaction: Transaction, name: str, *, email: str | None, password: 
     transaction.session.add(row)
     transaction.session.flush()
     return view(row)
+
+
+def default(transaction: Transaction, play_money: Decimal) -> Requester:
+    """Return the requester of a test server that asks nobody for a key, made with play money if it is new."""
+    row = transaction.session.scalar(select(RequesterRow).where(RequesterRow.email == DEFAULT_ADDRESS))
+    if row is not None:
+        return view(row)
+    made = create(transaction, "Test requester", email=DEFAULT_ADDRESS, password=None)
+    top_up(transaction, made.requester_id, play_money, "play money")
+    return made
 
 
 def require(transaction: Transaction, requester_id: str, *, lock: bool) -> RequesterRow:
@@ -81,7 +96,7 @@ def find(transaction: Transaction, requester_id: str) -> RequesterRow:
     """
     row = transaction.session.get(RequesterRow, requester_id)
     if row is None:
-        raise OperatorError(f"There is no requester {requester_id!r}.")
+        raise NothingThere(f"There is no requester {requester_id!r}.")
     return row
 
 

@@ -252,6 +252,19 @@ class WaitingAssignment:
 
 
 @dataclass(frozen=True)
+class AssignmentSummary:
+    """One assignment in a HIT's list, in the API's states."""
+
+    assignment_id: str
+    worker_id: str
+    state: str
+    accepted_at: datetime
+    submitted_at: datetime | None
+    auto_approval_at: datetime | None
+    reviewed_at: datetime | None
+
+
+@dataclass(frozen=True)
 class HeldQualification:
     """A worker's grant of a requester's qualification type."""
 

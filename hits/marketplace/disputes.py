@@ -15,6 +15,7 @@ from hits.marketplace.errors import (
     AssignmentUnknown,
     DisputeNotPossible,
     DisputeUnfit,
+    NothingThere,
     OperatorError,
 )
 from hits.marketplace.identifiers import new_entity_id
@@ -83,7 +84,7 @@ def reply(transaction: Transaction, requester_id: str, dispute_id: str, text: st
     """
     row = _lock(transaction, dispute_id)
     if row is None or row.requester_id != requester_id:
-        raise OperatorError(f"There is no dispute {dispute_id!r}.")
+        raise NothingThere(f"There is no dispute {dispute_id!r}.")
     _require_open(row)
     row.reply, row.replied_at = _fit(text), transaction.now
     return _one(transaction, dispute_id)
@@ -217,7 +218,7 @@ def one(transaction: Transaction, dispute_id: str, *, requester_id: str | None =
     """
     found = _one(transaction, dispute_id)
     if requester_id is not None and found.requester_id != requester_id:
-        raise OperatorError(f"There is no dispute {dispute_id!r}.")
+        raise NothingThere(f"There is no dispute {dispute_id!r}.")
     return found
 
 
@@ -244,7 +245,7 @@ def _fit(text: str) -> str:
 def _find(transaction: Transaction, dispute_id: str) -> DisputeRow:
     row = transaction.session.scalar(select(DisputeRow).where(DisputeRow.dispute_id == dispute_id))
     if row is None:
-        raise OperatorError(f"There is no dispute {dispute_id!r}.")
+        raise NothingThere(f"There is no dispute {dispute_id!r}.")
     return row
 
 
@@ -267,7 +268,7 @@ def _one(transaction: Transaction, dispute_id: str) -> Dispute:
     transaction.session.flush()
     row = transaction.session.execute(_joined().where(DisputeRow.dispute_id == dispute_id)).one_or_none()
     if row is None:
-        raise OperatorError(f"There is no dispute {dispute_id!r}.")
+        raise NothingThere(f"There is no dispute {dispute_id!r}.")
     return _view(*row)
 
 

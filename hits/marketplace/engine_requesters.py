@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hits.marketplace import requester_site
 from hits.marketplace.console_views import (
+    AssignmentSummary,
     HeldQualification,
     HitSummary,
     HitTypeView,
@@ -54,6 +55,24 @@ class RequesterSide(EngineCore):
         """Return the submitted assignments that wait for a requester, the first to be approved by itself first."""
         with self._transaction(writes=False) as transaction:
             return requester_site.waiting(transaction, requester_id, hit_id=hit_id, page=page)
+
+    def hit_assignments(
+        self, requester_id: str, hit_id: str, *, state: str = "", page: int = 1
+    ) -> Page[AssignmentSummary]:
+        """Return what was submitted for one of a requester's HITs, newest first; of one state if asked for.
+
+        Raises MarketplaceError: another requester's HIT does not exist.
+        """
+        with self._transaction(writes=False) as transaction:
+            return requester_site.assignments(transaction, requester_id, hit_id, state=state, page=page)
+
+    def layout_preview_url(self, requester_id: str, layout_id: str) -> str | None:
+        """Return the address at which a requester's layout is shown for a day, None without a second origin.
+
+        Raises NothingThere: another requester's layout does not exist.
+        """
+        with self._transaction(writes=False) as transaction:
+            return requester_site.layout_preview_url(transaction, requester_id, layout_id)
 
     def qualification_holders(
         self, requester_id: str, qualification_type_id: str, *, page: int = 1

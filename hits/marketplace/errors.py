@@ -14,6 +14,7 @@ SiteError                        a refusal that a person reads
   QualificationRequestUnknown / TestOver / FormIncomplete / FormExpected
   MessageUnfit / ReportUnfit / WroteTooOften / AlreadyReported
 OperatorError                    a wrong call by the operator's own code: unknown requester, sub-cent top-up, ...
+  NothingThere                   what a console asked for does not exist
 """
 
 from __future__ import annotations
@@ -174,6 +175,10 @@ def unfit_parameter(reason: str) -> MarketplaceError:
 
 class OperatorError(Exception):
     """A call by the operator's own code that cannot be carried out."""
+
+
+class NothingThere(OperatorError):
+    """A console asked for something that does not exist, or is another requester's."""
 
 
 class SiteError(Exception):

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hits.marketplace import audit, passwords
 from hits.marketplace.console_views import Actor, Operator
-from hits.marketplace.errors import NotSignedIn, OperatorError
+from hits.marketplace.errors import NothingThere, NotSignedIn, OperatorError
 from hits.marketplace.identifiers import new_customer_id
 from hits.marketplace.tables import OperatorRow
 from hits.marketplace.transactions import Transaction
@@ -94,7 +94,7 @@ def find(transaction: Transaction, operator_id: str) -> Operator:
     """
     row = transaction.session.get(OperatorRow, operator_id)
     if row is None:
-        raise OperatorError(f"There is no operator {operator_id!r}.")
+        raise NothingThere(f"There is no operator {operator_id!r}.")
     return view(row)
 
 
@@ -113,7 +113,7 @@ def _named(transaction: Transaction, name: str) -> OperatorRow:
     key = unicodedata.normalize("NFKC", name).strip().casefold()
     row = transaction.session.scalar(select(OperatorRow).where(OperatorRow.name_key == _storable(key)))
     if row is None:
-        raise OperatorError(f"There is no operator {name!r}. `dynahit marketplace operator list` shows them.")
+        raise NothingThere(f"There is no operator {name!r}. `dynahit marketplace operator list` shows them.")
     return row
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import func, or_, select
 from hits.marketplace import accounts, audit, contact, lifecycle, workers
 from hits.marketplace.console_pages import page_of
 from hits.marketplace.console_views import Actor, Page, RequesterAccount, WorkerAccount
-from hits.marketplace.errors import OperatorError
+from hits.marketplace.errors import NothingThere, OperatorError
 from hits.marketplace.tables import AssignmentRow, HitRow, RequesterRow, WorkerBlockRow, WorkerRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import Balance
@@ -46,7 +46,7 @@ def find_worker(transaction: Transaction, wanted: str) -> WorkerAccount:
     query = select(WorkerRow).where(or_(WorkerRow.worker_id == wanted, WorkerRow.user_name_key == wanted.casefold()))
     row = transaction.session.scalar(query)
     if row is None:
-        raise OperatorError(f"There is no worker {wanted!r}. `dynahit marketplace workers list` shows them.")
+        raise NothingThere(f"There is no worker {wanted!r}. `dynahit marketplace workers list` shows them.")
     return _with_counts(transaction, [row])[0]
 
 
@@ -160,7 +160,7 @@ def take_down(
         raise OperatorError(f"Say why, in 1 to {MOST_WORDS} characters; the requester reads it.")
     first = transaction.session.scalar(select(HitRow).where(HitRow.hit_id == hit_id))
     if first is None:
-        raise OperatorError(f"There is no HIT {hit_id!r}.")
+        raise NothingThere(f"There is no HIT {hit_id!r}.")
     account = accounts.lock(transaction, first.requester_id)
     wanted = HitRow.hit_type_id == first.hit_type_id if whole_type else HitRow.hit_id == hit_id
     query = (

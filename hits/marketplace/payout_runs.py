@@ -36,7 +36,7 @@ from hits.marketplace.console_views import (
     WorkerPayout,
     WorkerPayouts,
 )
-from hits.marketplace.errors import OperatorError, PayoutDetailsUnfit
+from hits.marketplace.errors import NothingThere, OperatorError, PayoutDetailsUnfit
 from hits.marketplace.identifiers import new_entity_id
 from hits.marketplace.money import from_cents
 from hits.marketplace.tables import AssignmentRow, BonusRow, HitRow, PayoutItemRow, PayoutRunRow, WorkerRow
@@ -189,7 +189,7 @@ def one(transaction: Transaction, run_id: str) -> PayoutRun:
     """
     row = transaction.session.execute(_with_sums().where(PayoutRunRow.run_id == run_id)).one_or_none()
     if row is None:
-        raise OperatorError(f"There is no payout run {run_id!r}.")
+        raise NothingThere(f"There is no payout run {run_id!r}.")
     return _view(*row)
 
 
@@ -294,7 +294,7 @@ def _end(transaction: Transaction, by: Actor, run_id: str, state: str) -> Payout
     query = select(PayoutRunRow).where(PayoutRunRow.run_id == run_id).with_for_update()
     run = transaction.session.scalar(query.execution_options(populate_existing=True))
     if run is None:
-        raise OperatorError(f"There is no payout run {run_id!r}.")
+        raise NothingThere(f"There is no payout run {run_id!r}.")
     if run.state != "Drafted":
         when = f" on {run.ended_at:%d %B %Y, %H:%M} UTC" if run.ended_at else ""
         raise OperatorError(f"This payout run was {run.state.lower()} by {run.ended_by}{when}. Nothing was changed.")

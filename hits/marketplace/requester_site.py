@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Final
 
 from sqlalchemy import Select, func, select
 
-from hits.marketplace import accounts, lifecycle
+from hits.marketplace import accounts, frames, lifecycle
+from hits.marketplace.assignment_operations import VISIBLE
 from hits.marketplace.console_pages import page_of
-from hits.marketplace.console_views import HeldQualification, HitSummary, HitTypeView, Page, WaitingAssignment
-from hits.marketplace.errors import HIT_TYPE_DOES_NOT_EXIST, request_error
+from hits.marketplace.console_views import (
+    AssignmentSummary,
+    HeldQualification,
+    HitSummary,
+    HitTypeView,
+    Page,
+    WaitingAssignment,
+)
+from hits.marketplace.errors import HIT_TYPE_DOES_NOT_EXIST, NothingThere, request_error
 from hits.marketplace.money import from_cents
 from hits.marketplace.qualifications import own_type
 from hits.marketplace.tables import (
     AccountEntryRow,
     AssignmentRow,
+    HitLayoutRow,
     HitRow,
     HitTypeRow,
     NotificationRow,
@@ -24,6 +34,7 @@ from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import AccountEntry
 
 PAGE_SIZE: Final = 25
+_PREVIEW_LIFE: Final = timedelta(days=1)
 STATUSES: Final = ("Assignable", "Unassignable", "Reviewable", "Reviewing", "Disposed")
 
 
@@ -92,6 +103,21 @@ def waiting(transaction: Transaction, requester_id: str, *, hit_id: str = "", pa
     return page_of(transaction, query, _waiting_view, page=page, page_size=PAGE_SIZE)
 
 
+def assignments(
+    transaction: Transaction, requester_id: str, hit_id: str, *, state: str = "", page: int = 1
+) -> Page[AssignmentSummary]:
+    """Return what was submitted for one of a requester's HITs, newest first; of one state if asked for.
+
+    Raises MarketplaceError: another requester's HIT does not exist.
+    """
+    found = lifecycle.own_hit(transaction, requester_id, hit_id)
+    query = select(AssignmentRow).where(
+        AssignmentRow.hit_id == found.hit_id, AssignmentRow.state.in_((state,) if state else VISIBLE)
+    )
+    query = query.order_by(AssignmentRow.submitted_at.desc(), AssignmentRow.seq.desc())
+    return page_of(transaction, query, _assignment_view, page=page, page_size=PAGE_SIZE)
+
+
 def holders(
     transaction: Transaction, requester_id: str, qualification_type_id: str, *, page: int = 1
 ) -> Page[HeldQualification]:
@@ -106,6 +132,21 @@ def holders(
         .order_by(QualificationRow.granted_at.desc(), QualificationRow.seq.desc())
     )
     return page_of(transaction, query, _held_view, page=page, page_size=PAGE_SIZE)
+
+
+def layout_preview_url(transaction: Transaction, requester_id: str, layout_id: str) -> str | None:
+    """Return the address at which a requester's layout is shown for a day, None without a second origin.
+
+    Raises NothingThere: another requester's layout does not exist.
+    """
+    owner = select(HitLayoutRow.requester_id).where(HitLayoutRow.layout_id == layout_id)
+    if transaction.session.scalar(owner) != requester_id:
+        raise NothingThere(f"There is no layout {layout_id!r}.")
+    settings = transaction.settings
+    if settings.content_origin is None:
+        return None
+    until = transaction.now + _PREVIEW_LIFE
+    return frames.content_url(settings.content_origin, settings.secret_key, hit_id=layout_id, until=until)
 
 
 def _types(requester_id: str) -> Select[*tuple[Any, ...]]:
@@ -170,6 +211,18 @@ def _waiting_view(row: AssignmentRow, reward_cents: int, title: str) -> WaitingA
         submitted_at=row.submitted_at or row.accepted_at,
         auto_approval_at=row.auto_approval_at or row.deadline,
         answer=row.answer,
+    )
+
+
+def _assignment_view(row: AssignmentRow) -> AssignmentSummary:
+    return AssignmentSummary(
+        assignment_id=row.assignment_id,
+        worker_id=row.worker_id,
+        state=row.state,
+        accepted_at=row.accepted_at,
+        submitted_at=row.submitted_at,
+        auto_approval_at=row.auto_approval_at,
+        reviewed_at=row.approved_at or row.rejected_at,
     )
 
 

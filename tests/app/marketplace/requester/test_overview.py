@@ -47,10 +47,12 @@ def test_an_approved_assignment_waits_no_longer(
 
 
 def test_the_account_lists_every_line_and_key(console: Visitor, hit: dict[str, Any], account: Account) -> None:
-    response = console.get("/requester/account")
-
+    console.get("/requester/account")
     assert "seed" in console.text()
     assert hit["HITId"] in console.text()
+
+    response = console.get("/requester/keys")
+
     assert account.access_key_id in console.text()
     assert account.secret not in response.text
 

@@ -1,0 +1,117 @@
+"""HIT types and HITs: how they stand, and what can be done to them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from flask import flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from app.marketplace import console, sessions
+from app.marketplace.extensions import marketplace
+from app.marketplace.requester.console import call, in_words, me, requester
+from hits.marketplace.errors import MarketplaceError
+from hits.marketplace.requester_site import STATUSES
+
+STATES = ("Submitted", "Approved", "Rejected")
+MOST_ADDED = 1000
+
+
+@requester.get("/types")
+@sessions.for_requesters
+def types() -> ResponseReturnValue:
+    """List the HIT types."""
+    return render_template(
+        "marketplace/requester/types.html", types=marketplace().hit_types(me(), page=console.page_number())
+    )
+
+
+@requester.get("/types/<entity:type_id>")
+@sessions.for_requesters
+def hit_type(type_id: str) -> ResponseReturnValue:
+    """Show one HIT type."""
+    return render_template("marketplace/requester/type.html", type=marketplace().hit_type(me(), type_id))
+
+
+@requester.get("/hits")
+@sessions.for_requesters
+def hits() -> ResponseReturnValue:
+    """List HITs, of one status or type if asked for."""
+    status, type_id = console.asked("status"), console.asked("type")
+    status = status if status in STATUSES else ""
+    return render_template(
+        "marketplace/requester/hits.html",
+        hits=marketplace().requester_hits(me(), status=status, hit_type_id=type_id, page=console.page_number()),
+        status=status,
+        type=marketplace().hit_type(me(), type_id) if type_id else None,
+    )
+
+
+@requester.get("/hits/<entity:hit_id>")
+@sessions.for_requesters
+def hit(hit_id: str) -> ResponseReturnValue:
+    """Show one HIT with its counters and what was submitted."""
+    state = console.asked("state")
+    state = state if state in STATES else ""
+    return render_template(
+        "marketplace/requester/hit.html",
+        hit=marketplace().requester_hit(me(), hit_id),
+        full=call("GetHIT", HITId=hit_id)["HIT"],
+        assignments=marketplace().hit_assignments(me(), hit_id, state=state, page=console.page_number()),
+        state=state,
+        states=STATES,
+        token=console.new_token(),
+        error="",
+        most=MOST_ADDED,
+    )
+
+
+@requester.route("/hits/<entity:hit_id>/expire", methods=["GET", "POST"])
+@sessions.for_requesters
+def expire_hit(hit_id: str) -> ResponseReturnValue:
+    """Ask, then end a HIT's lifetime."""
+    found = marketplace().requester_hit(me(), hit_id)
+    if request.method == "POST":
+        # The time is new each time, since the same pair of HIT and time is refused for a day.
+        call("UpdateExpirationForHIT", HITId=hit_id, ExpireAt=_in_the_past())
+        flash("The HIT has expired. What it held for free places is available again.", "success")
+        return redirect(url_for("requester.hit", hit_id=hit_id), 303)
+    return render_template("marketplace/requester/expire_hit.html", hit=found)
+
+
+@requester.post("/hits/<entity:hit_id>/places")
+@sessions.for_requesters
+def add_places(hit_id: str) -> ResponseReturnValue:
+    """Add places to a HIT, once for each form."""
+    number = console.typed("number")
+    if not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= MOST_ADDED):
+        flash(f"Give a number of places from 1 to {MOST_ADDED}. Nothing was changed.", "error")
+    else:
+        try:
+            call(
+                "CreateAdditionalAssignmentsForHIT",
+                HITId=hit_id,
+                NumberOfAdditionalAssignments=int(number),
+                UniqueRequestToken=console.given_token(),
+            )
+        except MarketplaceError as error:
+            flash(in_words(error), "error")
+        else:
+            flash("1 place was added." if number == "1" else f"{number} places were added.", "success")
+    return redirect(url_for("requester.hit", hit_id=hit_id), 303)
+
+
+@requester.route("/hits/<entity:hit_id>/delete", methods=["GET", "POST"])
+@sessions.for_requesters
+def delete_hit(hit_id: str) -> ResponseReturnValue:
+    """Ask, then dispose of a HIT that is done and reviewed."""
+    found = marketplace().requester_hit(me(), hit_id)
+    if request.method == "POST":
+        call("DeleteHIT", HITId=hit_id)
+        flash("The HIT is disposed of.", "success")
+        return redirect(url_for("requester.hits"), 303)
+    return render_template("marketplace/requester/delete_hit.html", hit=found)
+
+
+def _in_the_past() -> datetime:
+    return datetime.fromtimestamp(marketplace().clock.now().timestamp() - 1, UTC)
