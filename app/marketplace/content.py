@@ -1,4 +1,4 @@
-"""The second origin: a host name at which HTMLQuestions are served to their frames, and nothing else is."""
+"""The second origin: a host name that serves HTMLQuestions to their frames, the scripts they ask for, and no more."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ from flask.typing import ResponseReturnValue
 from flask.wrappers import Response
 
 from app.marketplace.extensions import marketplace, settings
+from hits.marketplace import crowd_elements
 from hits.marketplace.errors import HitUnknown
 
 content = Blueprint("content", __name__)
+# What a requester's page loads in the place of Amazon's scripts.
+SCRIPTS: Final = ("js/externalHIT_v1.js", "js/crowd_elements.js")
 SUBMIT_PATH: Final = "/mturk/externalSubmit"
 _SCRIPT: Final = re.compile(
     r"(?:https?:)?//(?:s3\.amazonaws\.com/mturk-public|mturk-public\.s3\.amazonaws\.com)/externalHIT_v1\.js"
 )
-_ELEMENTS: Final = re.compile(r"(?:https?:)?//assets\.crowd\.aws/crowd-html-elements\.js")
 _SUBMIT: Final = re.compile(r"(?:https?:)?//(?:www|workersandbox)\.mturk\.com/mturk/externalSubmit")
 
 
-def at_home(page: str, site_url: str) -> str:
-    """Return a page with Amazon's own addresses, which answer no more, replaced by this site's."""
-    page = _SCRIPT.sub(f"{site_url}/static/js/externalHIT_v1.js", page)
-    page = _ELEMENTS.sub(f"{site_url}/static/js/crowd_elements_missing.js", page)
+def at_home(page: str, *, site_url: str, content_origin: str) -> str:
+    """Return a page with Amazon's own addresses, which answer no more, replaced by those of this marketplace.
+
+    The scripts come from the page's own origin, so that it asks nothing of the site but to take its answers.
+    """
+    page = _SCRIPT.sub(f"{content_origin}/static/js/externalHIT_v1.js", page)
+    page = crowd_elements.SCRIPT.sub(f"{content_origin}/static/js/crowd_elements.js", page)
     return _SUBMIT.sub(site_url + SUBMIT_PATH, page)
 
 
@@ -51,6 +56,10 @@ def is_content_host() -> bool:
     return urlsplit(f"//{host}").hostname == urlsplit(origin).hostname
 
 
+def _is_script() -> bool:
+    return request.endpoint == "static" and (request.view_args or {}).get("filename") in SCRIPTS
+
+
 @content.get("/hit-content/<entity:hit_id>")
 def hit_content(hit_id: str) -> ResponseReturnValue:
     """Give a requester's HTML to whoever has its signed address; on the site's own host there is no such page."""
@@ -61,7 +70,8 @@ def hit_content(hit_id: str) -> ResponseReturnValue:
         page = marketplace().question_html(hit_id, expires, signature)
     except HitUnknown:
         return Response("This page is not open (any more). Load the HIT again.\n", 404, mimetype="text/plain")
-    return Response(at_home(page, settings().site_url), mimetype="text/html")
+    here = settings().content_origin or settings().site_url
+    return Response(at_home(page, site_url=settings().site_url, content_origin=here), mimetype="text/html")
 
 
 def init_content(app: Flask) -> None:
@@ -73,7 +83,7 @@ def init_content(app: Flask) -> None:
         if not is_content_host() or request.path == "/healthz":
             return None
         g.content_page = True
-        if request.endpoint == "content.hit_content":
+        if request.endpoint == "content.hit_content" or _is_script():
             return None
         if request.method in {"GET", "HEAD"}:
             return redirect(settings().site_url + request.full_path.rstrip("?"), 303)

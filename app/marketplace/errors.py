@@ -21,6 +21,7 @@ STATUS: dict[type[refusals.SiteError], int] = {
     refusals.HitGroupEmpty: 404,
     refusals.HitNotAvailable: 410,
     refusals.HitNotShown: 501,
+    refusals.ElementsMissing: 501,
     refusals.AssignmentReturned: 410,
     refusals.TooLate: 410,
     refusals.AlreadyWorkedOn: 409,
@@ -35,6 +36,8 @@ STATUS: dict[type[refusals.SiteError], int] = {
     refusals.RetryTooSoon: 409,
     refusals.NoRetry: 409,
     refusals.TestOver: 410,
+    refusals.LinkUnfit: 410,
+    refusals.AddressTaken: 409,
 }
 TITLES: dict[int, str] = {
     403: "You do not qualify",
@@ -65,7 +68,11 @@ def page(status: int, text: str, title: str = "", missing: Sequence[MissingQuali
     """Return the page of one refusal; it links the qualifications that are missing."""
     title = title or TITLES.get(status, "This did not work")
     console = request.path.startswith("/requester")
-    content = render_template("marketplace/refusal.html", title=title, text=text, console=console, missing=missing)
+    # A page that says that the store does not answer must not ask it for the number of new messages.
+    quiet = {"unread_messages": lambda: 0} if status >= 500 else {}
+    content = render_template(
+        "marketplace/refusal.html", title=title, text=text, console=console, missing=missing, **quiet
+    )
     return content, status
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import cast, get_args
@@ -11,32 +10,22 @@ from typing import cast, get_args
 from flask import Blueprint, flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask.wrappers import Response
+from flask_babel import gettext
 
 from app.marketplace import errors, forms, sessions
 from app.marketplace.extensions import limiter, marketplace, settings, sign_in_limit
 from app.marketplace.headers import SANDBOX, allow_frame, allow_media
+from app.marketplace.languages import translated
 from app.marketplace.settings import origin, origin_text
 from hits.marketplace import errors as refusals
 from hits.marketplace import passwords
-from hits.marketplace.engine import Sort
 from hits.marketplace.forms import QuestionForm
+from hits.marketplace.listing import Sort
 from hits.marketplace.views import AssignmentView
 
 worker = Blueprint("worker", __name__)
-COLUMNS = (
-    "assignment_id",
-    "hit_id",
-    "title",
-    "requester",
-    "state",
-    "submitted_at",
-    "auto_approval_at",
-    "reviewed_at",
-    "reward_usd",
-    "bonuses_usd",
-    "bonus_reasons",
-    "requester_feedback",
-)
+PAGE_SIZE = 25
+_ENTITY = re.compile("[A-Z0-9]{1,64}")
 SORTS: tuple[Sort, ...] = get_args(Sort)
 
 
@@ -79,7 +68,7 @@ def sign_in() -> ResponseReturnValue:
 def sign_out() -> ResponseReturnValue:
     """End the worker's session."""
     sessions.sign_out()
-    flash("You are signed out.", "success")
+    flash(gettext("You are signed out."), "success")
     return redirect(url_for("worker.sign_in"), 303)
 
 
@@ -88,23 +77,32 @@ def sign_out() -> ResponseReturnValue:
 def join() -> ResponseReturnValue:
     """Create an account from an invitation, and sign in."""
     code, user_name = request.values.get("code", "").strip(), request.form.get("user_name", "").strip()
-    found: dict[str, str] = {}
+    email, found = request.form.get("email", "").strip(), dict[str, str]()
     if request.method == "POST":
         try:
-            account = marketplace().register_worker(code, user_name, request.form.get("password", ""))
+            account = marketplace().register_worker(
+                code, user_name, request.form.get("password", ""), email=email or None
+            )
         except (refusals.InvitationUnknown, refusals.InvitationUsed) as refusal:
             found["code"] = refusal.message
         except (refusals.UserNameTaken, refusals.UserNameUnfit) as refusal:
             found["user_name"] = refusal.message
         except refusals.PasswordUnfit as refusal:
             found["password"] = refusal.message
+        except refusals.AddressUnfit as refusal:
+            found["email"] = refusal.message
         else:
             sessions.sign_in_worker(account)
-            flash("Your account is ready. You are signed in.", "success")
+            flash(gettext("Your account is ready. You are signed in."), "success")
             return redirect(url_for("worker.hits"), 303)
     return (
         render_template(
-            "marketplace/join.html", code=code, user_name=user_name, errors=found, least=passwords.LEAST_LENGTH
+            "marketplace/join.html",
+            code=code,
+            user_name=user_name,
+            email=email,
+            errors=found,
+            least=passwords.LEAST_LENGTH,
         ),
         422 if found else 200,
     )
@@ -113,13 +111,21 @@ def join() -> ResponseReturnValue:
 @worker.get("/hits")
 @sessions.for_workers
 def hits() -> ResponseReturnValue:
-    """List the kinds of HIT this worker may see."""
+    """List the kinds of HIT this worker may see; the choices stay in the address."""
     query, wanted = request.args.get("q", "").strip()[:200], request.args.get("sort", "")
     sort: Sort = next((sort for sort in SORTS if sort == wanted), "reward")
     qualified_only = request.args.get("qualified") == "1"
-    found = marketplace().hit_groups(_me(), sort=sort, query=query, qualified_only=qualified_only, page_size=500)
+    found = marketplace().hit_groups(
+        _me(), sort=sort, query=query, qualified_only=qualified_only, page=page_number(), page_size=PAGE_SIZE
+    )
+    chosen = {"q": query or None, "sort": sort, "qualified": "1" if qualified_only else None}
     return render_template(
-        "marketplace/hits.html", groups=found.groups, query=query, sort=sort, qualified_only=qualified_only
+        "marketplace/hits.html",
+        found=found,
+        query=query,
+        sort=sort,
+        qualified_only=qualified_only,
+        chosen=chosen,
     )
 
 
@@ -138,23 +144,39 @@ def preview(hit_id: str) -> ResponseReturnValue:
 
 
 @worker.get("/mturk/preview")
+@worker.get("/mturk/previewandaccept")
 @worker.get("/projects/<entity:group_id>/tasks")
-@sessions.for_workers
+@worker.get("/projects/<entity:group_id>/tasks/accept_random")
 def preview_group(group_id: str = "") -> ResponseReturnValue:
-    """Lead from a HIT group's id, as MTurk's own addresses carry it, to the preview."""
+    """Lead from the id of a HIT group or HIT type, as MTurk's own addresses carry it, to the preview of a HIT.
+
+    Those that accept on MTurk lead to the preview too: a link must not take a HIT in somebody's name.
+    """
     group_id = group_id or request.args.get("groupId", "")
+    if not _ENTITY.fullmatch(group_id):
+        raise refusals.HitUnknown
+    held = marketplace().held(_me()) if sessions.worker_id() else []
+    mine = next((work.assignment_id for work in held if work.hit_group_id == group_id), None)
     try:
-        hit_id = marketplace().hit_of_group(_me(), group_id)
-    except (refusals.HitNotAvailable, refusals.HitUnknown) as refusal:
-        raise refusals.HitGroupEmpty from refusal
+        hit_id = marketplace().hit_of_group(sessions.worker_id(), group_id)
+    except refusals.HitNotAvailable as refusal:
+        if mine is None:
+            raise refusals.HitGroupEmpty from refusal
+        return redirect(url_for("worker.assignment", assignment_id=mine), 303)
     return redirect(url_for("worker.preview", hit_id=hit_id), 303)
 
 
 @worker.post("/hits/<entity:hit_id>/accept")
 @sessions.for_workers
 def accept(hit_id: str) -> ResponseReturnValue:
-    """Take a place of a HIT and begin."""
-    work = marketplace().accept(_me(), hit_id)
+    """Take a place of a HIT and begin; if it is gone, show the next one of the group that the form names."""
+    try:
+        work = marketplace().accept(_me(), hit_id)
+    except (refusals.HitNotAvailable, refusals.AlreadyWorkedOn):
+        group_id = request.form.get("group_id", "")
+        if not _ENTITY.fullmatch(group_id):
+            raise
+        return _next_preview(group_id)
     return redirect(url_for("worker.assignment", assignment_id=work.assignment_id), 303)
 
 
@@ -165,7 +187,7 @@ def accept_next(group_id: str) -> ResponseReturnValue:
     try:
         work = marketplace().accept_next(_me(), group_id)
     except refusals.HitGroupEmpty as refusal:
-        flash(refusal.message, "info")
+        flash(translated(refusal.message), "info")
         return redirect(url_for("worker.hits"), 303)
     return redirect(url_for("worker.assignment", assignment_id=work.assignment_id), 303)
 
@@ -213,7 +235,7 @@ def submit_form(assignment_id: str) -> ResponseReturnValue:
             raise refusals.AssignmentNotHeld(work.state) from refusal
         return _form_page(work, _shown(work.form, filled, refusal.problems)), 422
     except refusals.AlreadySubmitted as refusal:
-        flash(refusal.message, "info")
+        flash(translated(refusal.message), "info")
     return redirect(url_for("worker.submitted", assignment_id=assignment_id), 303)
 
 
@@ -224,7 +246,7 @@ def return_assignment(assignment_id: str) -> ResponseReturnValue:
     work = marketplace().assignment(_me(), assignment_id)
     if request.method == "POST":
         marketplace().return_assignment(_me(), assignment_id, _reason())
-        flash(f"You returned “{work.title}”.", "success")
+        flash(gettext("You returned “%(title)s”.", title=work.title), "success")
         return redirect(url_for("worker.hits"), 303)
     if work.state != "Accepted":
         raise refusals.AssignmentNotHeld(work.state)
@@ -240,47 +262,6 @@ def submitted(assignment_id: str) -> ResponseReturnValue:
     return render_template("marketplace/submitted.html", entry=entry, work=work)
 
 
-@worker.get("/dashboard")
-@sessions.for_workers
-def dashboard() -> ResponseReturnValue:
-    """Show what was submitted, how it was judged, and what it earned."""
-    return render_template(
-        "marketplace/dashboard.html",
-        entries=marketplace().work_history(_me()).entries,
-        earnings=marketplace().earnings(_me()),
-    )
-
-
-@worker.get("/dashboard.csv")
-@sessions.for_workers
-def dashboard_csv() -> ResponseReturnValue:
-    """Give the worker's own history as a file."""
-    out = io.StringIO()
-    rows = csv.writer(out)
-    rows.writerow(COLUMNS)
-    for entry in marketplace().all_work(_me()):
-        times = (entry.submitted_at, entry.auto_approval_at, entry.reviewed_at)
-        rows.writerow(
-            [
-                entry.assignment_id,
-                entry.hit_id,
-                _cell(entry.title),
-                _cell(entry.requester_name),
-                entry.state,
-                *(at.isoformat() if at else "" for at in times),
-                f"{entry.reward:.2f}",
-                f"{sum(bonus.amount for bonus in entry.bonuses):.2f}",
-                _cell("; ".join(bonus.reason for bonus in entry.bonuses)),
-                _cell(entry.feedback or ""),
-            ]
-        )
-    return Response(
-        out.getvalue(),
-        mimetype="text/csv",
-        headers={"Content-Disposition": "attachment; filename=my-hits.csv"},
-    )
-
-
 @worker.get("/profile")
 @sessions.for_workers
 def profile() -> ResponseReturnValue:
@@ -288,14 +269,25 @@ def profile() -> ResponseReturnValue:
     return render_template("marketplace/profile.html", account=marketplace().worker(_me()))
 
 
+def page_number() -> int:
+    """Return the wanted page of a list from the address; the first one if that is no number."""
+    text = request.args.get("page", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+
+
+def _next_preview(group_id: str) -> ResponseReturnValue:
+    try:
+        hit_id = marketplace().hit_of_group(_me(), group_id)
+    except (refusals.HitNotAvailable, refusals.HitUnknown):
+        flash(translated(refusals.HitGroupEmpty().message), "info")
+        return redirect(url_for("worker.hits"), 303)
+    flash(gettext("That HIT is taken. This is the next one of the same kind."), "info")
+    return redirect(url_for("worker.preview", hit_id=hit_id), 303)
+
+
 def _reason() -> str:
     # PostgreSQL keeps no NUL, and a typed reason needs none.
     return request.form.get("reason", "").replace("\x00", "").strip()[:1000]
-
-
-def _cell(text: str) -> str:
-    # A spreadsheet would run a requester's "=..." as a formula.
-    return "'" + text if text[:1] in "=+-@\t\r" and text else text
 
 
 def _seconds_until(deadline: datetime) -> int:
@@ -321,9 +313,11 @@ def _frame(url: str) -> ResponseReturnValue | None:
     if origin(url) in {origin(settings().site_url), origin(request.host_url)}:
         return errors.page(
             502,
-            "The requester's page for this HIT lies on this site's own address, where it could act in your name. "
-            "It was not opened. Return the HIT, or choose another one.",
-            "This HIT cannot be shown safely",
+            gettext(
+                "The requester's page for this HIT lies on this site's own address, where it could act in your name. "
+                "It was not opened. Return the HIT, or choose another one."
+            ),
+            gettext("This HIT cannot be shown safely"),
         )
     allow_frame(url)
     return None

@@ -30,7 +30,7 @@ from hits.marketplace.tables import (
     WorkerRow,
 )
 from hits.marketplace.transactions import Transaction
-from hits.marketplace.views import Reply, RequesterMessage, RequesterMessagePage
+from hits.marketplace.views import HitSubject, Reply, RequesterMessage, RequesterMessagePage
 from hits.marketplace.words import Words, words
 from hits.marketplace.xmltext import legal
 
@@ -124,6 +124,16 @@ def reply(transaction: Transaction, requester_id: str, message_id: str, text: st
     title = _title(transaction, row.hit_id)
     subject = f"Reply about “{title}”" if title else "Reply"
     messages.send(transaction, requester_id, row.worker_id, subject, answer, question_id=row.message_id)
+
+
+def subject(transaction: Transaction, worker_id: str, hit_id: str) -> HitSubject:
+    """Return what a message or a report of this worker's would be about.
+
+    Raises WorkerUnknown, HitUnknown, BlockedByRequester, NotQualified.
+    """
+    hit, assignment_id = seen_hit(transaction, workers.find(transaction, worker_id), hit_id)
+    requester = transaction.session.get_one(RequesterRow, hit.requester_id)
+    return HitSubject(hit.hit_id, _title(transaction, hit.hit_id) or "", requester.name, assignment_id)
 
 
 def seen_hit(transaction: Transaction, worker: WorkerRow, hit_id: str) -> tuple[HitRow, str | None]:

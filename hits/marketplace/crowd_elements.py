@@ -21,6 +21,7 @@ SHOWN: Final = frozenset(
         "crowd-checkbox",
         "crowd-classifier",
         "crowd-classifier-multi-select",
+        "crowd-fab",
         "crowd-form",
         "crowd-icon-button",
         "crowd-image-classifier",
@@ -44,7 +45,6 @@ NOT_SHOWN: Final = frozenset(
         "crowd-3d-point-cloud",
         "crowd-bounding-box",
         "crowd-entity-annotation",
-        "crowd-fab",
         "crowd-instance-segmentation",
         "crowd-keypoint",
         "crowd-line",
@@ -55,12 +55,14 @@ NOT_SHOWN: Final = frozenset(
         "crowd-textract-analyze-document",
     }
 )
+_IMAGES: Final = ("crowd-image-classifier", "crowd-image-classifier-multi-select")
 
 
 def missing(page: str) -> tuple[str, ...]:
-    """Return the elements of Amazon's in a page of HTML that cannot be shown here, by name.
+    """Return the elements of Amazon's in a page of HTML that cannot be shown here, by name, without spaces.
 
-    What a script writes into the page later is not seen here.
+    An image to classify that has an overlay of boxes or regions counts as `crowd-image-classifier[overlay]`. What a
+    script writes into the page later is not seen here.
     """
     if not SCRIPT.search(page):
         return ()
@@ -69,4 +71,6 @@ def missing(page: str) -> tuple[str, ...]:
         root = html.document_fromstring(page.encode(), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError):
         return ()
-    return tuple(sorted({str(element.tag) for element in root.iter() if element.tag in NOT_SHOWN}))
+    found = {str(element.tag) for element in root.iter() if element.tag in NOT_SHOWN}
+    found |= {f"{tag}[overlay]" for tag in _IMAGES if any(element.get("overlay") for element in root.iter(tag))}
+    return tuple(sorted(found))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
 
+from app.marketplace import content
 from app.marketplace.content import at_home
 from app.marketplace.factory import create_app
 from app.marketplace.settings import Settings
+from hits.marketplace import crowd_elements
 from hits.marketplace.clock import TestClock
 from hits.marketplace.engine import Marketplace
 from hits.marketplace.questions import write_html_question
@@ -20,6 +24,7 @@ from hits.marketplace.settings import MarketplaceSettings
 from tests.app.marketplace.conftest import CONTENT_URL, Account, Visitor, accepted, hit_params, new_worker
 
 PAGE = "<!doctype html><form action='/mturk/externalSubmit'><input name='a'></form><script>evil()</script>"
+AMAZON_SCRIPT = "s3.amazonaws.com/mturk-public/externalHIT_v1.js"
 SECOND = {"Host": urlsplit(CONTENT_URL).netloc}
 
 
@@ -116,26 +121,59 @@ def test_a_form_with_a_relative_address_arrives_at_the_site(worker: Visitor, htm
     [
         (
             "<script src='https://s3.amazonaws.com/mturk-public/externalHIT_v1.js'></script>",
-            "<script src='https://work.example.org/static/js/externalHIT_v1.js'></script>",
+            "<script src='https://hits.example.org/static/js/externalHIT_v1.js'></script>",
         ),
         (
             "src=//s3.amazonaws.com/mturk-public/externalHIT_v1.js",
-            "src=https://work.example.org/static/js/externalHIT_v1.js",
+            "src=https://hits.example.org/static/js/externalHIT_v1.js",
         ),
         (
             "src='https://assets.crowd.aws/crowd-html-elements.js'",
-            "src='https://work.example.org/static/js/crowd_elements_missing.js'",
+            "src='https://hits.example.org/static/js/crowd_elements.js'",
+        ),
+        (
+            'src="//assets.crowd.aws/crowd-html-elements-without-ce-polyfill.js"',
+            'src="https://hits.example.org/static/js/crowd_elements.js"',
         ),
         ("'https://www.mturk.com/mturk/externalSubmit'", "'https://work.example.org/mturk/externalSubmit'"),
         ("'https://workersandbox.mturk.com/mturk/externalSubmit'", "'https://work.example.org/mturk/externalSubmit'"),
         (
-            "https://www.mturk.com/other https://s3.amazonaws.com/x.js",
-            "https://www.mturk.com/other https://s3.amazonaws.com/x.js",
+            "https://www.mturk.com/other https://s3.amazonaws.com/x.js https://assets.crowd.aws/other.js",
+            "https://www.mturk.com/other https://s3.amazonaws.com/x.js https://assets.crowd.aws/other.js",
         ),
     ],
 )
-def test_addresses_of_amazons_that_are_gone_become_the_sites(written: str, served: str) -> None:
-    assert at_home(written, "https://work.example.org") == served
+def test_addresses_of_amazons_that_are_gone_become_those_of_the_marketplace(written: str, served: str) -> None:
+    here = at_home(written, site_url="https://work.example.org", content_origin="https://hits.example.org")
+
+    assert here == served
+
+
+def test_the_page_gets_its_scripts_from_its_own_origin(worker: Visitor, engine: Marketplace, account: Account) -> None:
+    scripts = [f"https://{address}" for address in ("assets.crowd.aws/crowd-html-elements.js", AMAZON_SCRIPT)]
+    page = "<form></form>" + "".join(f"<script src='{address}'></script>" for address in scripts)
+    params = hit_params(Question=write_html_question(page, 0))
+    worker.get(f"/hits/{engine.call(account.requester_id, 'CreateHIT', params)['HIT']['HITId']}")
+    served = worker.client.get(frame_address(worker), headers=SECOND).text
+
+    found = re.findall(r"src='([^']+)'", served)
+
+    assert found == [f"{CONTENT_URL}/static/js/{name}.js" for name in ("crowd_elements", "externalHIT_v1")]
+    for address in found:
+        with worker.client.get(address, headers=SECOND) as response:
+            assert (response.status_code, response.mimetype) == (200, "text/javascript")
+            assert "Set-Cookie" not in response.headers
+
+
+def test_the_script_defines_exactly_the_elements_that_are_said_to_be_shown() -> None:
+    script = (Path(content.__file__).parents[1] / "static" / "js" / "crowd_elements.js").read_text(encoding="utf-8")
+
+    defined = set(re.findall(r'define\("(crowd-[a-z0-9-]+)"', script))
+    lacking = set(re.findall(r'"(crowd-[a-z0-9-]+)"', script.split("const NOT_SHOWN = [")[1].split("]")[0]))
+
+    assert defined == crowd_elements.SHOWN
+    assert lacking == crowd_elements.NOT_SHOWN
+    assert not defined & lacking
 
 
 @pytest.fixture

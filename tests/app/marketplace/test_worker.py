@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from decimal import Decimal
 from typing import Any
 
 import pytest
 from flask import Flask
 
-from app.marketplace.worker import _cell
 from hits.marketplace.clock import TestClock
 from hits.marketplace.engine import Marketplace
 from tests.app.marketplace.conftest import PASSWORD, Account, Visitor, accepted, hit_params, new_worker, question
@@ -102,7 +98,8 @@ def test_many_people_behind_one_address_may_sign_in(app: Flask, engine: Marketpl
 
 
 @pytest.mark.parametrize(
-    "path", ["/hits", "/work", "/work/3ABC", "/dashboard", "/dashboard.csv", "/profile", "/mturk/preview?groupId=3ABC"]
+    "path",
+    ["/hits", "/work", "/work/3ABC", "/dashboard", "/dashboard.csv", "/profile", "/dashboard.json", "/earnings.csv"],
 )
 def test_a_page_of_ones_own_needs_signing_in(visitor: Visitor, path: str) -> None:
     response = visitor.client.get(path)
@@ -189,6 +186,68 @@ def test_the_list_is_searched_and_sorted_by_its_address(worker: Visitor, query: 
     assert titles(worker) == expected
 
 
+def test_the_list_has_pages_that_keep_the_choice(worker: Visitor, engine: Marketplace, account: Account) -> None:
+    for number in range(27):
+        engine.call(account.requester_id, "CreateHIT", hit_params(Title=f"HIT {number}", Reward=f"0.{number + 10}"))
+    worker.get("/hits?q=hit&sort=reward&qualified=1&_external=1")
+    assert (titles(worker)[0], len(titles(worker))) == ("HIT 26", 25)
+    assert "27 kinds of HIT for “hit”" in worker.text()
+    following = worker.page.find("a", string="Next page")
+    assert following is not None
+
+    worker.get(str(following["href"]))
+
+    assert titles(worker) == ["HIT 1", "HIT 0"]
+    assert "Page 2 of 2" in worker.text()
+    before = worker.page.find("a", string="Previous page")
+    assert before is not None
+    assert before["href"] == "/hits?page=1&q=hit&sort=reward&qualified=1"
+    for beyond in ("99", "999999999999999999999", "-1", "x", "²"):
+        assert worker.get(f"/hits?page={beyond}").status_code == 200
+
+
+def test_the_measured_pay_is_shown_and_sorts(
+    app: Flask, worker: Visitor, engine: Marketplace, account: Account, clock: TestClock
+) -> None:
+    def create(**changes: Any) -> dict[str, Any]:
+        made: dict[str, Any] = engine.call(account.requester_id, "CreateHIT", hit_params(**changes))["HIT"]
+        return made
+
+    measured, dear = create(Title="Measured", MaxAssignments=9), create(Title="Dear", Reward="9.00")
+    for number in range(5):
+        person = new_worker(app, engine, f"worker{number}")
+        assignment_id = accepted(person, measured["HITId"])
+        clock.advance(minutes=3)
+        submit(person, assignment_id, text="x")
+
+    worker.get("/hits?sort=wage")
+
+    assert titles(worker) == ["Measured", "Dear"]
+    assert "Measured pay per hour $6.00" in worker.text()
+    assert "Measured pay per hour not measured yet" in worker.text()
+    worker.get(f"/hits/{measured['HITId']}")
+    assert "Measured pay per hour $6.00" in worker.text()
+    worker.get("/hits?sort=most")
+    assert len(titles(worker)) == 2
+    assert dear["HITId"]
+
+
+def test_accept_in_the_list_takes_whichever_hit_of_the_group_is_left(
+    app: Flask, worker: Visitor, engine: Marketplace, account: Account
+) -> None:
+    first, second = (
+        engine.call(account.requester_id, "CreateHIT", hit_params(MaxAssignments=1))["HIT"] for _ in range(2)
+    )
+    worker.get("/hits")
+    form = worker.page.select_one(".hit-list form")
+    assert form is not None
+    accepted(new_worker(app, engine, "berta"), first["HITId"])
+
+    worker.post(str(form["action"]))
+
+    assert [held.hit_id for held in engine.held(worker_id(worker))] == [second["HITId"]]
+
+
 def test_a_search_without_result_offers_the_whole_list(worker: Visitor, hit: dict[str, Any]) -> None:
     worker.get("/hits?q=zebra")
 
@@ -255,10 +314,69 @@ def test_a_preview_shows_the_frame_without_the_worker_and_needs_no_account(
     assert "Sign in to accept this HIT" in visitor.text()
 
 
-def test_mturks_own_addresses_lead_to_the_preview(worker: Visitor, hit: dict[str, Any]) -> None:
-    for path in (f"/mturk/preview?groupId={hit['HITGroupId']}", f"/projects/{hit['HITGroupId']}/tasks"):
-        assert worker.get(path).request.path == f"/hits/{hit['HITId']}"
-    assert worker.get("/mturk/preview?groupId=3NOSUCH").status_code == 404
+MTURK_PATHS = (
+    "/mturk/preview?groupId={}",
+    "/mturk/previewandaccept?groupId={}",
+    "/projects/{}/tasks",
+    "/projects/{}/tasks/accept_random",
+)
+
+
+def test_mturks_own_addresses_lead_to_the_preview_and_take_nothing(
+    worker: Visitor, engine: Marketplace, hit: dict[str, Any]
+) -> None:
+    for entity in (hit["HITGroupId"], hit["HITTypeId"]):
+        for path in MTURK_PATHS:
+            assert worker.get(path.format(entity)).request.path == f"/hits/{hit['HITId']}"
+    assert engine.held(worker_id(worker)) == []
+
+
+def test_mturks_own_addresses_need_no_account_to_look(visitor: Visitor, hit: dict[str, Any]) -> None:
+    assert visitor.get(f"/mturk/preview?groupId={hit['HITGroupId']}").request.path == f"/hits/{hit['HITId']}"
+
+
+@pytest.mark.parametrize("path", MTURK_PATHS)
+@pytest.mark.parametrize("entity", ["3NOSUCH", "", "%00", "a'b", "A" * 65])
+def test_mturks_own_addresses_of_nothing_are_not_found(worker: Visitor, path: str, entity: str) -> None:
+    assert worker.get(path.format(entity)).status_code == 404
+
+
+def test_mturks_own_addresses_lead_on_to_what_one_holds_once_nothing_else_is_left(
+    app: Flask, engine: Marketplace, worker: Visitor, hit: dict[str, Any]
+) -> None:
+    assignment_id = accepted(worker, hit["HITId"])
+    accepted(new_worker(app, engine, "berta"), hit["HITId"])
+    address = f"/projects/{hit['HITGroupId']}/tasks"
+
+    assert worker.get(address).request.path == f"/work/{assignment_id}"
+    submit(worker, assignment_id, text="x")
+    response = worker.get(address)
+    assert response.status_code == 404
+    assert "no more HITs of this kind" in worker.text()
+
+
+def test_a_hit_that_is_gone_leads_to_the_next_one_of_its_group(
+    app: Flask, engine: Marketplace, account: Account, worker: Visitor
+) -> None:
+    first, second = (
+        engine.call(account.requester_id, "CreateHIT", hit_params(MaxAssignments=1))["HIT"] for _ in range(2)
+    )
+    worker.get(f"/hits/{first['HITId']}")
+    form = worker.page.select_one("form[action$='/accept']")
+    assert form is not None
+    filled = {str(field["name"]): str(field["value"]) for field in form.find_all("input")}
+    accepted(new_worker(app, engine, "berta"), first["HITId"])
+
+    response = worker.post(f"/hits/{first['HITId']}/accept", filled)
+
+    assert response.request.path == f"/hits/{second['HITId']}"
+    assert "That HIT is taken. This is the next one of the same kind." in worker.text()
+    assert engine.held(worker_id(worker)) == []
+    accepted(new_worker(app, engine, "clara"), second["HITId"])
+    worker.get("/work")
+    assert worker.post(f"/hits/{second['HITId']}/accept", filled).request.path == "/hits"
+    assert "no more HITs of this kind" in worker.text()
+    assert worker.post(f"/hits/{second['HITId']}/accept", {"group_id": "\x00"}).status_code == 410
 
 
 def test_the_work_page_holds_the_signed_in_frame_the_reward_and_the_time(
@@ -381,60 +499,7 @@ def test_a_hit_is_not_done_twice(worker: Visitor, hit: dict[str, Any]) -> None:
     assert "already submitted this HIT" in worker.text()
 
 
-# Dashboard
-
-
-def test_the_dashboard_tells_pay_states_reasons_and_days(
-    worker: Visitor, engine: Marketplace, account: Account, hit: dict[str, Any], clock: TestClock
-) -> None:
-    me = worker_id(worker)
-    paid = accepted(worker, hit["HITId"])
-    submit(worker, paid, text="x")
-    second = engine.call(account.requester_id, "CreateHIT", hit_params(Title="=cmd()", Reward="0.10"))["HIT"]
-    refused = accepted(worker, second["HITId"])
-    submit(worker, refused, text="x")
-    third = engine.call(account.requester_id, "CreateHIT", hit_params(Title="Third", Reward="0.07"))["HIT"]
-    submit(worker, accepted(worker, third["HITId"]), text="x")
-    engine.call(account.requester_id, "ApproveAssignment", {"AssignmentId": paid, "RequesterFeedback": "Thank you"})
-    engine.call(
-        account.requester_id, "RejectAssignment", {"AssignmentId": refused, "RequesterFeedback": "<b>Empty</b> text"}
-    )
-    engine.call(
-        account.requester_id,
-        "SendBonus",
-        {
-            "WorkerId": me,
-            "AssignmentId": paid,
-            "BonusAmount": "0.60",
-            "Reason": "Two verified",
-            "UniqueRequestToken": "t",
-        },
-    )
-
-    worker.get("/dashboard")
-
-    text = worker.text()
-    assert "$0.90 earned in all" in text or "earned in all $0.90" in text
-    assert "The requester wrote: “Thank you”" in text
-    assert "<b>Empty</b> text" in text
-    assert "$0.60 Two verified ( 30 Nov 2026 )" in text
-    assert "Waiting approved by itself 3 Dec 2026, 12:00 UTC at the latest" in text
-    earned = engine.earnings(me)
-    assert (earned.approved, earned.bonuses, earned.pending) == (Decimal("0.30"), Decimal("0.60"), Decimal("0.07"))
-    rows = list(csv.DictReader(io.StringIO(worker.get("/dashboard.csv").text)))
-    assert {row["title"]: row["reward_usd"] for row in rows} == {
-        "Third": "0.07",
-        "'=cmd()": "0.10",
-        "Write a statement that fools a model": "0.30",
-    }
-    assert {row["bonuses_usd"] for row in rows} == {"0.00", "0.60"}
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx"])
-def test_a_spreadsheet_does_not_run_what_a_requester_wrote(text: str) -> None:
-    assert _cell(text) == "'" + text
-    assert _cell("plain") == "plain"
-    assert _cell("") == ""
+# The account, and what must not happen
 
 
 def test_the_profile_tells_the_worker_id(worker: Visitor) -> None:

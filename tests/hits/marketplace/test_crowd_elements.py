@@ -24,6 +24,8 @@ KNOWN = f"{SCRIPT}<crowd-form><crowd-input name='a'></crowd-input></crowd-form>"
         (BOXES, ("crowd-bounding-box", "crowd-line")),
         (BOXES.replace("crowd.aws/", "crowd.amazonaws.com/"), ("crowd-bounding-box", "crowd-line")),
         (KNOWN, ()),
+        (f"{SCRIPT}<crowd-form><crowd-image-classifier overlay='{{}}'>", ("crowd-image-classifier[overlay]",)),
+        (f"{SCRIPT}<crowd-form><crowd-image-classifier src='a.png'>", ()),
         # A page that brings its own elements is its own affair.
         (BOXES.replace("assets.crowd.aws", "example.org"), ()),
         (f"{SCRIPT}<form><!-- <crowd-line></crowd-line> --><my-line></my-line></form>", ()),
@@ -77,8 +79,8 @@ def test_hits_of_before_are_noted_when_the_database_is_upgraded(database_url: st
                 text(
                     "INSERT INTO mp_hit (hit_id, requester_id, hit_type_id, created_at, expires_at, is_expired, "
                     "status, max_assignments, pending, submitted, completed, reward_cents, fee_cents, question, "
-                    f"external_url, frame_height) VALUES ('{hit_id}', 'A1', '3T', '{moment}', '{moment}', false, 'Assignable', 1, 0, "
-                    "0, 0, 30, 6, :question, '', 0)"
+                    f"external_url, frame_height) VALUES ('{hit_id}', 'A1', '3T', '{moment}', '{moment}', false, "
+                    "'Assignable', 1, 0, 0, 0, 30, 6, :question, '', 0)"
                 ),
                 {"question": question},
             )
