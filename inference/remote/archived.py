@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hits.errors import InvalidInput
 from hits.tasks import TaskSpec, register_package, task
+from inference.base_weights import locate_base_weights
 from inference.errors import EngineRefused
+from inference.hub import PATTERNS, fetch
+from inference.loading import load_model, published_model
+from inference.references import EmbeddedReference, FolderReference, HubReference, parse_reference
 from inference.remote.torchserve_handler import MODEL_FILE
 
 if TYPE_CHECKING:
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent.parent
 CODE = ("hits/__init__.py", "hits/errors.py", "hits/predictions.py", "hits/tasks", "inference")
 """What the handler imports; none of it needs more than torch, transformers, captum and what they bring."""
+BASE_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 WEIGHTS = "weights"
 HANDLER = "handler.py"
 EPOCH = (2026, 1, 1, 0, 0, 0)
@@ -26,17 +32,50 @@ EPOCH = (2026, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """Where a model's files lie, and the reference by which they are loaded from ``WEIGHTS`` beside the code."""
+    """Where a model's files lie, and what it is called wherever it is loaded.
+
+    ``model_id`` None means the embedded model of the task, whose difference travels with the code.
+    """
 
     folder: Path
     names: tuple[str, ...]
-    reference: str
+    model_id: str | None = None
+    revision: str | None = None
+    labels: tuple[str, ...] = ()
 
 
-def write_archive(spec: TaskSpec, files: ModelFiles, out: Path, *, name: str, version: str = "1.0") -> Path:
+def files_of(spec: TaskSpec, reference: str, *, base: Path | None = None, local_files_only: bool = False) -> ModelFiles:
+    """Return the files of a single model: fetched, if it is on the hub.
+
+    Raises InvalidInput for an ensemble, whose members are archived one by one, and what finding the files raises.
+    """
+    parsed = parse_reference(reference)
+    if isinstance(parsed, EmbeddedReference):
+        if parsed.task_code != spec.code:
+            raise InvalidInput(f"{reference!r} is not a model of the task {spec.code!r}.")
+        return ModelFiles(locate_base_weights(base, local_files_only=local_files_only), BASE_FILES)
+    if isinstance(parsed, HubReference):
+        snapshot = fetch(parsed, local_files_only=local_files_only)
+        return ModelFiles(
+            snapshot.folder, _files_in(snapshot.folder), parsed.repository, snapshot.commit, parsed.labels
+        )
+    if isinstance(parsed, FolderReference):
+        name = f"dir:{parsed.folder.name}"
+        return ModelFiles(parsed.folder, _files_in(parsed.folder), name, None, parsed.labels)
+    raise InvalidInput(f"{reference!r} can't be archived. Archive its members one by one, or name a single model.")
+
+
+def _files_in(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted({path.name for pattern in PATTERNS for path in folder.glob(pattern) if path.is_file()}))
+
+
+def write_archive(
+    spec: TaskSpec, files: ModelFiles, out: Path, *, name: str, version: str = "1.0", packages: Sequence[str] = ()
+) -> Path:
     """Write ``out/NAME.mar`` and return its path: the same model and code give the same bytes.
 
-    The form is TorchServe's: a zip with MAR-INF/MANIFEST.json that names the handler. Raises EngineRefused for a name
+    The form is TorchServe's: a zip with MAR-INF/MANIFEST.json that names the handler. ``packages`` hold tasks of others
+    and must be installed where TorchServe runs. Raises EngineRefused for a name
     that TorchServe would not take and for missing files.
     """
     if not name or not all(part.isalnum() for part in name.replace("_", "-").split("-")):
@@ -49,7 +88,13 @@ def write_archive(spec: TaskSpec, files: ModelFiles, out: Path, *, name: str, ve
         "model": {"modelName": name, "handler": HANDLER, "modelVersion": version},
         "archiverVersion": "0.12.0",
     }
-    described = {"task": spec.code, "reference": files.reference, "packages": []}
+    described = {
+        "task": spec.code,
+        "model_id": files.model_id,
+        "revision": files.revision,
+        "labels": list(files.labels),
+        "packages": list(packages),
+    }
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{name}.mar"
     unfinished = path.with_suffix(".part")
@@ -84,16 +129,19 @@ def load_archived(folder: Path) -> tuple[TargetModel, int]:
 
     Raises EngineRefused, and what loading the model raises.
     """
-    from inference.loading import load_model
-
     try:
         described = json.loads((folder / MODEL_FILE).read_text(encoding="utf-8"))
         for package in described["packages"]:
             register_package(package)
-        spec, reference = task(described["task"]), str(described["reference"])
+        spec, model_id, revision = task(described["task"]), described["model_id"], described["revision"]
+        stated = tuple(described["labels"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EngineRefused(str(folder), f"{MODEL_FILE} can't be read ({type(error).__name__}: {error})") from error
-    model = load_model(spec, reference, base=folder / WEIGHTS, local_files_only=True)
+    weights = folder / WEIGHTS
+    if model_id is None:
+        model = load_model(spec, f"embedded:{spec.code}", base=weights, local_files_only=True)
+    else:
+        model = published_model(spec, weights, model_id=model_id, revision=revision, stated_labels=stated)
     return model, len(spec.model_fields)
 
 

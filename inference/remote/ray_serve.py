@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from inference.errors import EngineRefused
@@ -26,8 +26,9 @@ MAX_BODY_BYTES = 1_000_000
 class RaySettings:
     """How a deployment is laid out. Replicas grow from ``min_replicas`` to ``max_replicas`` with the load.
 
-    ``cpus`` and ``gpus`` are what each replica reserves; fractions are allowed. ``head`` is the address of a running
-    cluster ("auto" for this machine's), None starts one on this machine alone.
+    ``cpus`` and ``gpus`` are what each replica reserves; fractions are allowed, and None shares out what the cluster
+    has, at most one each. ``head`` is the address of a running cluster ("auto" for this machine's), None starts one on
+    this machine alone.
     """
 
     host: str = "127.0.0.1"
@@ -36,7 +37,7 @@ class RaySettings:
     min_replicas: int = 1
     max_replicas: int = 1
     explain_replicas: int = 1
-    cpus: float = 1.0
+    cpus: float | None = None
     gpus: float = 0.0
     task_packages: tuple[str, ...] = ()
     local_files_only: bool = False
@@ -58,7 +59,26 @@ def deploy(models: Mapping[str, str], settings: RaySettings) -> None:
     else:
         ray.init(address=settings.head, runtime_env=environment, log_to_driver=False, configure_logging=False)
     serve.start(http_options={"host": settings.host, "port": settings.port, "location": "HeadOnly"})
-    serve.run(application(models, settings), name=APPLICATION, route_prefix="/")
+    shared_out = replace(settings, cpus=cpus_each(models, settings, ray.cluster_resources().get("CPU", 1.0)))
+    serve.run(application(models, shared_out), name=APPLICATION, route_prefix="/")
+
+
+def cpus_each(models: Mapping[str, str], settings: RaySettings, available: float) -> float:
+    """Return what each replica reserves, so that the least number of all tasks' replicas fits.
+
+    A replica that finds no room would wait for ever. Raises EngineRefused when what is asked for is more than there is.
+    """
+    replicas = len(models) * (settings.min_replicas + settings.explain_replicas)
+    if settings.cpus is None:
+        # Ray counts in hundredths; rounding up would leave the last replica out.
+        return max(0.01, min(1.0, int(available / replicas * 100) / 100))
+    if settings.gpus == 0 and replicas * settings.cpus > available + 1e-6:
+        raise EngineRefused(
+            "ray",
+            f"{replicas} copies with {settings.cpus:g} processors each don't fit into the cluster's {available:g}. "
+            "Reserve less for each (--cpus 0.25), serve fewer tasks, or add machines",
+        )
+    return settings.cpus
 
 
 def shut_down() -> None:
@@ -115,7 +135,7 @@ class Replica:
         spec = task(task_code)
         service = ModelService(load_model(spec, reference, local_files_only=local_files_only), len(spec.model_fields))
 
-        @serve.batch(max_batch_size=MAX_BATCH, batch_wait_timeout_s=0.0)
+        @serve.batch(max_batch_size=MAX_BATCH, batch_wait_timeout_s=0.0)  # type: ignore[untyped-decorator]  # not installed
         async def answer(requests: list[object]) -> list[dict[str, Any]]:
             return await asyncio.to_thread(service.answer, requests)
 
