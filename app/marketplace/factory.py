@@ -15,9 +15,7 @@ from app.marketplace import extensions, forms
 from app.marketplace.access import access
 from app.marketplace.api import init_api
 from app.marketplace.contact import contact
-from app.marketplace.contact import contact
 from app.marketplace.content import init_content
-from app.marketplace.dashboard import dashboard
 from app.marketplace.dashboard import dashboard
 from app.marketplace.errors import init_errors
 from app.marketplace.headers import init_headers
@@ -90,8 +88,6 @@ def create_app(
     init_headers(app)
     init_errors(app)
     app.register_blueprint(worker)
-    app.register_blueprint(dashboard)
-    app.register_blueprint(contact)
     app.register_blueprint(dashboard)
     app.register_blueprint(contact)
     app.register_blueprint(access)

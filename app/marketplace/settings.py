@@ -42,8 +42,8 @@ class Settings(BaseSettings):
     allow_http_loopback: bool | None = None
     sign_in_limit: str = "10 per minute; 60 per hour"
     sign_up: Literal["invitation", "open"] = "invitation"
-    sign_up_limit: str = "5 per hour"
-    sign_up_total_limit: str = "100 per hour"
+    sign_up_limit: str = "20 per hour"
+    sign_up_total_limit: str = "200 per hour"
     mail_limit: str = "3 per hour"
     proxies: int = 0
     movable_clock: bool = False

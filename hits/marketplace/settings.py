@@ -70,6 +70,7 @@ class MarketplaceSettings:
         frame_secret: str | None = None,
         site_url: str = "http://127.0.0.1:8000",
         content_url: str | None = "http://localhost:8000",
+        sends_mail: bool = False,
     ) -> MarketplaceSettings:
         """Return settings for a throw-away marketplace: plain http on loopback, quick password hashing."""
         return cls(
@@ -78,5 +79,6 @@ class MarketplaceSettings:
             content_url=content_url,
             frame_secret=frame_secret,
             allow_http_loopback=True,
+            sends_mail=sends_mail,
             scrypt_n=2**4,
         )

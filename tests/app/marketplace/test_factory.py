@@ -78,6 +78,14 @@ def test_every_page_of_a_person_is_guarded(app: Flask) -> None:
         "content.hit_content",
         "requester.sign_in",
         "requester.sign_out",
+        # How people come in and get back in; the links out of mails carry their own key.
+        "access.sign_up",
+        "access.finish_sign_up",
+        "access.forgotten",
+        "access.requester_forgotten",
+        "access.new_password",
+        "access.requester_new_password",
+        "access.confirm_address",
     }
     client = app.test_client()
     app.config["WTF_CSRF_ENABLED"] = False

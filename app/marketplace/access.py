@@ -1,0 +1,272 @@
+"""How people come in and get back in: sign-up, forgotten and new passwords, e-mail addresses, the language of pages."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from flask import Blueprint, abort, current_app, flash, redirect, render_template, request, session, url_for
+from flask.typing import ResponseReturnValue
+from flask_babel import get_locale, gettext
+
+from app.marketplace import sessions
+from app.marketplace.extensions import limiter, marketplace, settings
+from hits.marketplace import errors as refusals
+from hits.marketplace import passwords
+from hits.marketplace.addresses import LONGEST as LONGEST_ADDRESS
+from hits.marketplace.addresses import key_of
+
+access = Blueprint("access", __name__)
+
+
+def _sign_up_limit() -> str:
+    return settings().sign_up_limit
+
+
+def _sign_up_total_limit() -> str:
+    return settings().sign_up_total_limit
+
+
+def _mail_limit() -> str:
+    return settings().mail_limit
+
+
+def _everybody() -> str:
+    return "everybody"
+
+
+def _recipient() -> str:
+    return "mail to " + key_of(request.form.get("email", ""))
+
+
+def language() -> str:
+    """Return the language of this page, for the mail that follows from it."""
+    return str(get_locale())
+
+
+# Signing up, where the operator lets anybody in
+
+
+@access.route("/sign-up", methods=["GET", "POST"])
+@limiter.limit(_sign_up_limit, methods=["POST"])
+@limiter.limit(_sign_up_total_limit, methods=["POST"], key_func=_everybody)
+def sign_up() -> ResponseReturnValue:
+    """Begin an account: by a mail that confirms the address first, or at once where no mail is sent."""
+    if settings().sign_up != "open":
+        return redirect(url_for("worker.join"), 303)
+    if settings().sends_mail:
+        return _sign_up_by_mail()
+    user_name, email = request.form.get("user_name", "").strip(), request.form.get("email", "").strip()
+    found: dict[str, str] = {}
+    if request.method == "POST":
+        try:
+            account = marketplace().sign_up(
+                user_name, request.form.get("password", ""), email=email or None, language=None
+            )
+        except refusals.SiteError as refusal:
+            found[_field_of(refusal)] = refusal.message
+        else:
+            sessions.sign_in_worker(account)
+            flash(gettext("Your account is ready. You are signed in."), "success")
+            return redirect(url_for("worker.hits"), 303)
+    return _page("sign_up.html", found, user_name=user_name, email=email)
+
+
+def _sign_up_by_mail() -> ResponseReturnValue:
+    email, found = request.form.get("email", "").strip(), {}
+    if request.method == "POST":
+        try:
+            marketplace().ask_to_sign_up(email, language=language())
+        except refusals.AddressUnfit as refusal:
+            found["email"] = refusal.message
+        else:
+            return _sent(gettext("Read your mail"), email)
+    return _page("sign_up_by_mail.html", found, email=email)
+
+
+@access.route("/sign-up/finish", methods=["GET", "POST"])
+@limiter.limit(_sign_up_limit, methods=["POST"])
+def finish_sign_up() -> ResponseReturnValue:
+    """Choose a user name and a password for the e-mail address that the link was sent to."""
+    if settings().sign_up != "open":
+        abort(404)
+    token = request.values.get("token", "")
+    email = marketplace().sign_up_address(token)
+    user_name, found = request.form.get("user_name", "").strip(), {}
+    if request.method == "POST":
+        try:
+            account = marketplace().sign_up_by_link(token, user_name, request.form.get("password", ""))
+        except refusals.LinkUnfit:
+            raise
+        except refusals.SiteError as refusal:
+            found[_field_of(refusal)] = refusal.message
+        else:
+            sessions.sign_in_worker(account)
+            flash(gettext("Your account is ready. You are signed in."), "success")
+            return redirect(url_for("worker.hits"), 303)
+    return _page("sign_up_finish.html", found, token=token, email=email, user_name=user_name)
+
+
+# Forgotten passwords, of workers and of requesters
+
+
+@access.route("/password/forgotten", methods=["GET", "POST"])
+@access.route("/requester/password/forgotten", methods=["GET", "POST"], endpoint="requester_forgotten")
+@limiter.limit(_sign_up_limit, methods=["POST"])
+@limiter.limit(_mail_limit, methods=["POST"], key_func=_recipient)
+def forgotten() -> ResponseReturnValue:
+    """Send a link for a new password; the answer is the same for every address."""
+    email, found = request.form.get("email", "").strip(), {}
+    if request.method == "POST" and settings().sends_mail:
+        try:
+            marketplace().ask_for_reset(email, requester=_in_console(), language=language())
+        except refusals.AddressUnfit as refusal:
+            found["email"] = refusal.message
+        else:
+            return _sent(gettext("Read your mail"), email)
+    return _page("password_forgotten.html", found, email=email, sends_mail=settings().sends_mail)
+
+
+@access.route("/password/new", methods=["GET", "POST"])
+@access.route("/requester/password/new", methods=["GET", "POST"], endpoint="requester_new_password")
+@limiter.limit(_sign_up_limit, methods=["POST"])
+def new_password() -> ResponseReturnValue:
+    """Set a new password by the link out of a mail."""
+    token, found = request.values.get("token", ""), {}
+    name = marketplace().reset_name(token, requester=_in_console())
+    if request.method == "POST":
+        try:
+            marketplace().reset_password(token, request.form.get("password", ""), requester=_in_console())
+        except refusals.PasswordUnfit as refusal:
+            found["password"] = refusal.message
+        else:
+            sessions.sign_out()
+            flash(gettext("Your new password is set. Sign in with it."), "success")
+            return redirect(url_for("requester.sign_in" if _in_console() else "worker.sign_in"), 303)
+    return _page("password_new.html", found, token=token, name=name)
+
+
+# What somebody who is signed in can change
+
+
+@access.route("/profile/password", methods=["GET", "POST"])
+@limiter.limit(_sign_up_limit, methods=["POST"])
+@sessions.for_workers
+def change_password() -> ResponseReturnValue:
+    """Set a new password by the old one; every other session ends."""
+    found: dict[str, str] = {}
+    if request.method == "POST":
+        old, new = request.form.get("old", ""), request.form.get("password", "")
+        try:
+            account = marketplace().change_worker_password(_me(), old, new)
+        except (refusals.PasswordWrong, refusals.PasswordUnfit) as refusal:
+            found[_field_of(refusal)] = refusal.message
+        else:
+            sessions.sign_in_worker(account)
+            flash(gettext("Your password is changed. Everywhere else you are signed out."), "success")
+            return redirect(url_for("worker.profile"), 303)
+    return _page("password_change.html", found, back=url_for("worker.profile"))
+
+
+@access.route("/requester/password/change", methods=["GET", "POST"])
+@limiter.limit(_sign_up_limit, methods=["POST"])
+@sessions.for_requesters
+def change_requester_password() -> ResponseReturnValue:
+    """Do the same in the requester console."""
+    found: dict[str, str] = {}
+    if request.method == "POST":
+        old, new = request.form.get("old", ""), request.form.get("password", "")
+        try:
+            account = marketplace().change_requester_password(cast(str, session["requester_id"]), old, new)
+        except (refusals.PasswordWrong, refusals.PasswordUnfit) as refusal:
+            found[_field_of(refusal)] = refusal.message
+        else:
+            sessions.sign_in_requester(account)
+            flash(gettext("Your password is changed. Everywhere else you are signed out."), "success")
+            return redirect(url_for("requester.account"), 303)
+    return _page("password_change.html", found, back=url_for("requester.account"))
+
+
+@access.route("/profile/address", methods=["GET", "POST"])
+@limiter.limit(_sign_up_limit, methods=["POST"])
+@limiter.limit(_mail_limit, methods=["POST"], key_func=_recipient)
+@sessions.for_workers
+def change_address() -> ResponseReturnValue:
+    """Change the worker's e-mail address; where mail is sent, the new one counts once it is confirmed."""
+    account, found = marketplace().worker(_me()), {}
+    email = request.form.get("email", account.email or "").strip()
+    if request.method == "POST":
+        try:
+            is_to_confirm = marketplace().change_address(
+                _me(), request.form.get("old", ""), email or None, language=language()
+            )
+        except (refusals.PasswordWrong, refusals.AddressUnfit) as refusal:
+            found[_field_of(refusal)] = refusal.message
+        else:
+            if is_to_confirm:
+                return _sent(gettext("Read your mail"), email)
+            flash(
+                gettext("Your e-mail address is stored.") if email else gettext("You have no e-mail address here now.")
+            )
+            return redirect(url_for("worker.profile"), 303)
+    return _page("address_change.html", found, email=email, account=account, sends_mail=settings().sends_mail)
+
+
+@access.route("/address/confirm", methods=["GET", "POST"])
+@limiter.limit(_sign_up_limit, methods=["POST"])
+def confirm_address() -> ResponseReturnValue:
+    """Confirm an address; programs that open the links of mails do not press the button."""
+    token = request.values.get("token", "")
+    if request.method == "POST":
+        email = marketplace().confirm_address(token)
+        flash(gettext("%(email)s is your e-mail address here now.", email=email), "success")
+        return redirect(url_for("worker.profile" if sessions.worker_id() else "worker.sign_in"), 303)
+    return _page("address_confirm.html", {}, token=token, email=marketplace().address_to_confirm(token))
+
+
+@access.post("/profile/language")
+@sessions.for_workers
+def change_language() -> ResponseReturnValue:
+    """Choose the language of the pages; nothing chosen leaves it to the browser."""
+    wanted = request.form.get("language", "")
+    known = current_app.config["MARKETPLACE_LANGUAGES"]
+    marketplace().set_language(_me(), wanted if wanted in known else None)
+    return redirect(url_for("worker.profile"), 303)
+
+
+def _me() -> str:
+    return cast(str, session["worker_id"])
+
+
+def _in_console() -> bool:
+    return request.path.startswith(sessions.CONSOLE_PATH + "/")
+
+
+def _field_of(refusal: refusals.SiteError) -> str:
+    """Return the field that a refusal is about."""
+    match refusal:
+        case refusals.UserNameTaken() | refusals.UserNameUnfit():
+            return "user_name"
+        case refusals.AddressUnfit() | refusals.AddressTaken():
+            return "email"
+        case refusals.PasswordWrong():
+            return "old"
+        case refusals.PasswordUnfit():
+            return "password"
+    raise refusal
+
+
+def _page(template: str, found: dict[str, str], **values: object) -> ResponseReturnValue:
+    content = render_template(
+        f"marketplace/{template}",
+        errors=found,
+        console=_in_console(),
+        least=passwords.LEAST_LENGTH,
+        most=passwords.MOST_LENGTH,
+        longest_address=LONGEST_ADDRESS,
+        **values,
+    )
+    return content, 422 if found else 200
+
+
+def _sent(title: str, email: str) -> ResponseReturnValue:
+    return _page("mail_sent.html", {}, title=title, email=email)
