@@ -38,6 +38,9 @@ STATUS: dict[type[refusals.SiteError], int] = {
     refusals.TestOver: 410,
     refusals.LinkUnfit: 410,
     refusals.AddressTaken: 409,
+    refusals.AccountDisabled: 403,
+    refusals.DisputeNotPossible: 409,
+    refusals.AlreadyDisputed: 409,
 }
 TITLES: dict[int, str] = {
     403: "You do not qualify",
@@ -67,7 +70,8 @@ def status_of(refusal: refusals.SiteError) -> int:
 def page(status: int, text: str, title: str = "", missing: Sequence[MissingQualification] = ()) -> ResponseReturnValue:
     """Return the page of one refusal; it links the qualifications that are missing."""
     title = title or TITLES.get(status, "This did not work")
-    console = request.path.startswith("/requester")
+    # "requester" or "operator", whose pages have another frame; "" is the worker site.
+    console = next((one for one in ("requester", "operator") if request.path.startswith(f"/{one}")), "")
     # A page that says that the store does not answer must not ask it for the number of new messages.
     quiet = {"unread_messages": lambda: 0} if status >= 500 else {}
     content = render_template(

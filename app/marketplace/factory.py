@@ -22,6 +22,7 @@ from app.marketplace.headers import init_headers
 from app.marketplace.languages import init_languages
 from app.marketplace.messages import messages
 from app.marketplace.no_auth import init_no_auth
+from app.marketplace.operator.routes import operator
 from app.marketplace.qualifications import qualifications
 from app.marketplace.requester.routes import requester
 from app.marketplace.sessions import SessionsByAudience, init_sessions
@@ -95,6 +96,7 @@ def create_app(
     app.register_blueprint(messages)
     app.register_blueprint(submit)
     app.register_blueprint(requester)
+    app.register_blueprint(operator)
     init_health(app)
     app.context_processor(
         lambda: {

@@ -88,6 +88,7 @@ def sign_in_operator(operator: Operator, now: datetime) -> None:
     session["operator_id"] = operator.operator_id
     session["name"] = operator.name
     session["signed_in_at"] = now.timestamp()
+    session["password_set_at"] = operator.password_set_at.isoformat()
 
 
 def init_sessions(app: Flask) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
+from hits.marketplace.money import from_cents
 from hits.marketplace.views import Balance, Requester, Worker
 
 Entry = TypeVar("Entry")
@@ -185,6 +186,21 @@ class PayoutLine:
     def amount_cents(self) -> int:
         """Rewards and bonuses together."""
         return self.rewards_cents + self.bonuses_cents
+
+    @property
+    def rewards_amount(self) -> Decimal:
+        """The rewards in dollars."""
+        return from_cents(self.rewards_cents)
+
+    @property
+    def bonuses_amount(self) -> Decimal:
+        """The bonuses in dollars."""
+        return from_cents(self.bonuses_cents)
+
+    @property
+    def amount(self) -> Decimal:
+        """Rewards and bonuses together, in dollars."""
+        return from_cents(self.amount_cents)
 
 
 @dataclass(frozen=True)

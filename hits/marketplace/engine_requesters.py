@@ -51,6 +51,14 @@ class RequesterSide(EngineCore):
         with self._transaction(writes=False) as transaction:
             return requester_site.hit(transaction, requester_id, hit_id)
 
+    def any_hit(self, hit_id: str) -> HitSummary:
+        """Return a HIT of any requester's, for an operator.
+
+        Raises NothingThere if there is none.
+        """
+        with self._transaction(writes=False) as transaction:
+            return requester_site.any_hit(transaction, hit_id)
+
     def waiting_assignments(self, requester_id: str, *, hit_id: str = "", page: int = 1) -> Page[WaitingAssignment]:
         """Return the submitted assignments that wait for a requester, the first to be approved by itself first."""
         with self._transaction(writes=False) as transaction:

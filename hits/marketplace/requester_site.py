@@ -84,9 +84,18 @@ def hit(transaction: Transaction, requester_id: str, hit_id: str) -> HitSummary:
 
     Raises MarketplaceError: another requester's HIT does not exist.
     """
-    row = lifecycle.own_hit(transaction, requester_id, hit_id)
-    title = select(HitTypeRow.title).where(HitTypeRow.hit_type_id == row.hit_type_id)
-    return _hit_view(row, transaction.session.scalars(title).one())
+    return _with_title(transaction, lifecycle.own_hit(transaction, requester_id, hit_id))
+
+
+def any_hit(transaction: Transaction, hit_id: str) -> HitSummary:
+    """Return a HIT of any requester's, for an operator.
+
+    Raises NothingThere if there is none.
+    """
+    row = lifecycle.find_hit(transaction, hit_id)
+    if row is None:
+        raise NothingThere(f"There is no HIT {hit_id!r}.")
+    return _with_title(transaction, row)
 
 
 def waiting(transaction: Transaction, requester_id: str, *, hit_id: str = "", page: int = 1) -> Page[WaitingAssignment]:
@@ -181,6 +190,11 @@ def _type_view(row: HitTypeRow, wanted: NotificationRow | None, count: int) -> H
         event_types=tuple(wanted.event_types["wanted"]) if wanted is not None else (),
         notifies=wanted is not None and wanted.is_active,
     )
+
+
+def _with_title(transaction: Transaction, row: HitRow) -> HitSummary:
+    title = select(HitTypeRow.title).where(HitTypeRow.hit_type_id == row.hit_type_id)
+    return _hit_view(row, transaction.session.scalars(title).one())
 
 
 def _hit_view(row: HitRow, title: str) -> HitSummary:

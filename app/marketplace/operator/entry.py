@@ -1,0 +1,68 @@
+"""Signing in to the operator console, giving the password again, and signing out."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from flask import flash, redirect, render_template, request, session, url_for
+from flask.typing import ResponseReturnValue
+from flask.wrappers import Response
+
+from app.marketplace import console, sessions
+from app.marketplace.extensions import limiter, marketplace, sign_in_limit
+from app.marketplace.operator.console import operator
+from hits.marketplace.errors import NotSignedIn
+
+WRONG = "This name and password do not belong together. Check both and try again."
+
+
+def _failed(response: Response) -> bool:
+    return response.status_code >= 400
+
+
+def _name_key() -> str:
+    return "operator " + (sessions.operator_id() or request.form.get("name", "").strip().casefold())
+
+
+@operator.route("/sign-in", methods=["GET", "POST"])
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed, key_func=_name_key)
+def sign_in() -> ResponseReturnValue:
+    """Sign an operator in; failures are limited by address and by account."""
+    name, error = console.typed("name"), ""
+    if request.method == "POST":
+        try:
+            account = marketplace().authenticate_operator(name, request.form.get("password", ""))
+        except NotSignedIn:
+            error = WRONG
+        else:
+            sessions.sign_in_operator(account, marketplace().clock.now())
+            return redirect(sessions.safe_next(url_for("operator.overview")), 303)
+    return render_template("marketplace/operator/sign_in.html", name=name, error=error), 422 if error else 200
+
+
+@operator.route("/confirm-password", methods=["GET", "POST"])
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed, key_func=_name_key)
+@sessions.for_operators
+def confirm_password() -> ResponseReturnValue:
+    """Ask for the password again before money moves or an account is closed."""
+    error = ""
+    if request.method == "POST":
+        name = cast(str, session["name"])
+        try:
+            account = marketplace().authenticate_operator(name, request.form.get("password", ""))
+        except NotSignedIn:
+            error = "This is not your password. Try again."
+        else:
+            sessions.sign_in_operator(account, marketplace().clock.now())
+            return redirect(sessions.safe_next(url_for("operator.overview")), 303)
+    return render_template("marketplace/operator/confirm_password.html", error=error), 422 if error else 200
+
+
+@operator.post("/sign-out")
+def sign_out() -> ResponseReturnValue:
+    """End the operator's session."""
+    sessions.sign_out()
+    flash("You are signed out.", "success")
+    return redirect(url_for("operator.sign_in"), 303)
