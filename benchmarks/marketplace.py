@@ -30,14 +30,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from sqlalchemy import create_engine, event, insert, make_url, select, text  # noqa: E402
+from sqlalchemy import create_engine, event, func, insert, make_url, select, text, update  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
 from app.marketplace.settings import Settings  # noqa: E402
 from hits.marketplace import database  # noqa: E402
 from hits.marketplace.engine import Marketplace  # noqa: E402
 from hits.marketplace.identifiers import new_entity_id  # noqa: E402
-from hits.marketplace.tables import HitRow  # noqa: E402
+from hits.marketplace.tables import HitGroupRow, HitRow  # noqa: E402
 
 POSTGRES = os.environ.get("DYNAHIT_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
 SECRET_KEY = "a secret key of the benchmark, long enough"
@@ -312,6 +312,8 @@ def fill(market: Marketplace, size: int) -> str:
         ]
         for start in range(0, len(copies), 1000):
             session.execute(insert(HitRow), copies[start : start + 1000])
+        of_type = select(func.count()).where(HitRow.hit_type_id == HitGroupRow.hit_type_id).scalar_subquery()
+        session.execute(update(HitGroupRow).values(open_hits=of_type))
     if market.store.engine.dialect.name == "postgresql":
         with market.store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.execute(text("ANALYZE"))

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Final
+
 from cryptography.fernet import Fernet, InvalidToken
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from hits.marketplace import accounts, audit
 from hits.marketplace.console_views import Actor
+from hits.marketplace.database import Store
 from hits.marketplace.errors import MarketplaceError, OperatorError
 from hits.marketplace.identifiers import new_access_key_id, new_secret
+from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import AccessKeyRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import AccessKey, AccessKeyInfo
+
+_IN_FORCE: Final = select(AccessKeyRow.encrypted_secret, AccessKeyRow.requester_id).where(
+    AccessKeyRow.access_key_id == bindparam("access_key_id"), AccessKeyRow.revoked_at.is_(None)
+)
 
 
 def create(transaction: Transaction, requester_id: str, by: Actor) -> AccessKey:
@@ -22,7 +31,7 @@ def create(transaction: Transaction, requester_id: str, by: Actor) -> AccessKey:
         AccessKeyRow(
             access_key_id=key.access_key_id,
             requester_id=requester_id,
-            encrypted_secret=_cipher(transaction).encrypt(key.secret.encode("ascii")),
+            encrypted_secret=Fernet(transaction.settings.secret_key).encrypt(key.secret.encode("ascii")),
             created_at=transaction.now,
         )
     )
@@ -30,17 +39,17 @@ def create(transaction: Transaction, requester_id: str, by: Actor) -> AccessKey:
     return key
 
 
-def reveal(transaction: Transaction, access_key_id: str) -> tuple[str, str]:
+def reveal(store: Store, settings: MarketplaceSettings, access_key_id: str) -> tuple[str, str]:
     """Return (secret, requester id) of a key that is in force.
 
     Raises MarketplaceError for an unknown or revoked key, OperatorError if the secret was encrypted under another
     secret_key.
     """
-    row = transaction.session.get(AccessKeyRow, access_key_id)
-    if row is None or row.revoked_at is not None:
+    row = store.look_up(_IN_FORCE, {"access_key_id": access_key_id})
+    if row is None:
         raise MarketplaceError("UnrecognizedClientException", "The security token included in the request is invalid.")
     try:
-        return _cipher(transaction).decrypt(row.encrypted_secret).decode("ascii"), row.requester_id
+        return _decrypted(settings.secret_key, bytes(row.encrypted_secret)), row.requester_id
     except InvalidToken as error:
         raise OperatorError(
             f"The secret of access key {access_key_id} was stored under another secret_key; "
@@ -72,5 +81,6 @@ def revoke(transaction: Transaction, requester_id: str, access_key_id: str, by: 
         audit.record(transaction, by, "access key revoked", "requester", requester_id, access_key_id=access_key_id)
 
 
-def _cipher(transaction: Transaction) -> Fernet:
-    return Fernet(transaction.settings.secret_key)
+@lru_cache(maxsize=1024)
+def _decrypted(secret_key: str, encrypted: bytes) -> str:
+    return Fernet(secret_key).decrypt(encrypted).decode("ascii")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Executable, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
@@ -32,6 +32,7 @@ class Store:
         self.in_memory = isinstance(self.engine.pool, StaticPool)
         self._one_at_a_time = threading.RLock()
         self._writing = self.engine.execution_options(mp_begin="IMMEDIATE")
+        self._looking = self.engine.execution_options(mp_begin="", isolation_level="AUTOCOMMIT")
 
     def create_schema(self) -> None:
         """Create the tables that are missing."""
@@ -55,6 +56,11 @@ class Store:
                 row = ClockRow(clock_id=1, offset_microseconds=0)
                 session.add(row)
             row.offset_microseconds += step // timedelta(microseconds=1)
+
+    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Any | None:
+        """Return the first row of one statement, which is its own transaction."""
+        with self._one_at_a_time if self.in_memory else nullcontext(), self._looking.connect() as connection:
+            return connection.execute(statement, parameters).first()
 
     @contextmanager
     def session(self, *, writes: bool) -> Iterator[Session]:
@@ -105,4 +111,5 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     mode = connection.get_execution_options().get("mp_begin", "DEFERRED")
-    connection.exec_driver_sql(f"BEGIN {mode}")
+    if mode:
+        connection.exec_driver_sql(f"BEGIN {mode}")

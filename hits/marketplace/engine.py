@@ -134,8 +134,7 @@ class Marketplace(WorkerSide, RequesterSide, OperatorSide):
 
         Raises MarketplaceError (UnrecognizedClientException) for an unknown or revoked key.
         """
-        with self._transaction(writes=False, settle=False) as transaction:
-            return access_keys.reveal(transaction, access_key_id)
+        return access_keys.reveal(self.store, self.settings, access_key_id)
 
     def access_keys(self, requester_id: str) -> list[AccessKeyInfo]:
         """Return a requester's keys, without secrets."""

@@ -66,10 +66,13 @@ class EngineCore:
     @contextmanager
     def _transaction(self, *, writes: bool = True, settle: bool = True) -> Iterator[Transaction]:
         now = self.clock.now()
-        if settle:
+        while True:
+            with self.store.session(writes=writes) as session:
+                if not settle or not timers.is_due(session, now):
+                    transaction = Transaction(session, now, self.settings)
+                    yield transaction
+                    reviews.finish(transaction)
+                    groups.finish(transaction)
+                    return
             timers.settle(self.store, now, self.settings)
-        with self.store.session(writes=writes) as session:
-            transaction = Transaction(session, now, self.settings)
-            yield transaction
-            reviews.finish(transaction)
-            groups.finish(transaction)
+            settle = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy import ColumnElement, String, and_, exists, literal_column, select
 
 from hits.marketplace import accounts, events, groups
 from hits.marketplace.errors import (
@@ -37,6 +37,20 @@ def find_hit(transaction: Transaction, hit_id: str, *, lock: bool = False) -> Hi
     if lock:
         query = query.with_for_update(key_share=True).execution_options(populate_existing=True)
     return transaction.session.scalar(query)
+
+
+def is_listed() -> ColumnElement[bool]:
+    """Return the condition that a HIT is not disposed of, in words that SQLite finds its partial index by."""
+    return HitRow.status != literal_column("'Disposed'")
+
+
+def is_disposable() -> ColumnElement[bool]:
+    """Return the condition that a HIT is done and fully reviewed, in words that SQLite finds its partial index by."""
+    done = ("Reviewable", "Reviewing")
+    return and_(
+        HitRow.status.in_([literal_column(f"'{status}'", String) for status in done]),
+        HitRow.submitted == literal_column("0"),
+    )
 
 
 def can_be_shown(settings: MarketplaceSettings) -> ColumnElement[bool]:

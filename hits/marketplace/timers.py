@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import ColumnElement, and_, select
+from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, exists, or_, select
 from sqlalchemy.orm import Session
 
 from hits.marketplace import accounts, groups, lifecycle, reviews
 from hits.marketplace.database import Store
 from hits.marketplace.settings import MarketplaceSettings
-from hits.marketplace.tables import AssignmentRow, HitRow, RequesterRow
+from hits.marketplace.tables import AssignmentRow, HitRow, RequesterRow, UtcDateTime
 from hits.marketplace.transactions import Transaction
 
 _BATCH: Final = 500
@@ -33,9 +33,13 @@ def settle(store: Store, now: datetime, settings: MarketplaceSettings) -> int:
     lock, so that several processes can settle at the same time. A call with nothing due writes nothing.
     """
     done = 0
-    with store.session(writes=False) as session:
-        waiting = _requesters_with_due_timers(session, now)
-    for requester_id in waiting:
+    seen: list[str] = []
+    while True:
+        with store.session(writes=False) as session:
+            requester_id = _requester_with_a_due_timer(session, now, seen) if is_due(session, now) else None
+        if requester_id is None:
+            return done
+        seen.append(requester_id)
         count = _BATCH
         while count:
             with store.session(writes=True) as session:
@@ -43,7 +47,12 @@ def settle(store: Store, now: datetime, settings: MarketplaceSettings) -> int:
                 count = _settle_batch(transaction, requester_id)
                 groups.finish(transaction)
             done += count
-    return done
+
+
+def is_due(session: Session, now: datetime) -> bool:
+    """Return whether a timer is due; one statement, four looks at the first entry of an index."""
+    found = session.connection().execute(_IS_DUE, {"now": now, "disposed_from": now - lifecycle.HIT_LIFE})
+    return bool(found.scalar_one())
 
 
 def _settle_batch(transaction: Transaction, requester_id: str) -> int:
@@ -123,41 +132,53 @@ def _approval_of(hit_id: str, assignment_id: str) -> Callable[[Transaction, Requ
 
 def _dispose_old_hits(transaction: Transaction, requester_id: str) -> int:
     hits = transaction.session.scalars(
-        select(HitRow).where(HitRow.requester_id == requester_id, _disposal_is_due(transaction.now)).limit(_BATCH)
+        select(HitRow)
+        .where(HitRow.requester_id == requester_id, _disposal_is_due(transaction.now - lifecycle.HIT_LIFE))
+        .limit(_BATCH)
     ).all()
     for hit in hits:
         lifecycle.dispose(transaction, lifecycle.lock_hit(transaction, hit.hit_id))
     return len(hits)
 
 
-def _requesters_with_due_timers(session: Session, now: datetime) -> list[str]:
-    queries = (
-        select(HitRow.requester_id).where(_expiry_is_due(now)),
-        select(AssignmentRow.requester_id).where(_abandonment_is_due(now)),
-        select(AssignmentRow.requester_id).where(_approval_is_due(now)),
-        select(HitRow.requester_id).where(_disposal_is_due(now)),
-    )
-    waiting: set[str] = set()
-    for query in queries:
-        waiting.update(session.scalars(query.distinct()))
-    return sorted(waiting)
+def _requester_with_a_due_timer(session: Session, now: datetime, seen: list[str]) -> str | None:
+    for owner, condition, moment in (
+        (HitRow.requester_id, _expiry_is_due(now), HitRow.expires_at),
+        (AssignmentRow.requester_id, _abandonment_is_due(now), AssignmentRow.deadline),
+        (AssignmentRow.requester_id, _approval_is_due(now), AssignmentRow.auto_approval_at),
+        (HitRow.requester_id, _disposal_is_due(now - lifecycle.HIT_LIFE), HitRow.created_at),
+    ):
+        query = select(owner).where(condition, owner.not_in(seen)).order_by(moment).limit(1)
+        if (found := session.scalar(query)) is not None:
+            return found
+    return None
 
 
-def _expiry_is_due(now: datetime) -> ColumnElement[bool]:
+Moment = datetime | BindParameter[datetime]
+
+
+def _expiry_is_due(now: Moment) -> ColumnElement[bool]:
     return and_(HitRow.is_expired.is_(False), HitRow.expires_at <= now)
 
 
-def _abandonment_is_due(now: datetime) -> ColumnElement[bool]:
+def _abandonment_is_due(now: Moment) -> ColumnElement[bool]:
     return and_(AssignmentRow.state == "Accepted", AssignmentRow.deadline <= now)
 
 
-def _approval_is_due(now: datetime) -> ColumnElement[bool]:
+def _approval_is_due(now: Moment) -> ColumnElement[bool]:
     return and_(AssignmentRow.state == "Submitted", AssignmentRow.auto_approval_at <= now)
 
 
-def _disposal_is_due(now: datetime) -> ColumnElement[bool]:
-    return and_(
-        HitRow.status.in_(("Reviewable", "Reviewing")),
-        HitRow.created_at <= now - lifecycle.HIT_LIFE,
-        HitRow.submitted == 0,
+def _disposal_is_due(created_until: Moment) -> ColumnElement[bool]:
+    return and_(lifecycle.is_disposable(), HitRow.created_at <= created_until)
+
+
+_NOW: Final = bindparam("now", type_=UtcDateTime())
+_IS_DUE: Final = select(
+    or_(
+        exists().where(_expiry_is_due(_NOW)),
+        exists().where(_abandonment_is_due(_NOW)),
+        exists().where(_approval_is_due(_NOW)),
+        exists().where(_disposal_is_due(bindparam("disposed_from", type_=UtcDateTime()))),
     )
+)
