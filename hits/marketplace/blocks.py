@@ -7,13 +7,7 @@ from typing import Any, Final
 from sqlalchemy import exists, func, select
 
 from hits.marketplace import paging
-from hits.marketplace.errors import (
-    PARAMETER_OUT_OF_RANGE,
-    PARAMETER_VALIDATION_ERROR,
-    MarketplaceError,
-    invalid_parameter,
-    request_error,
-)
+from hits.marketplace.errors import PARAMETER_OUT_OF_RANGE, invalid_parameter, request_error, unfit_parameter
 from hits.marketplace.tables import WorkerBlockRow, WorkerRow
 from hits.marketplace.transactions import Transaction
 
@@ -53,7 +47,7 @@ def delete_block(transaction: Transaction, requester_id: str, params: Params) ->
     """Carry out DeleteWorkerBlock; a worker who is not blocked stays so without an error."""
     worker_id = params["WorkerId"]
     if transaction.session.get(WorkerRow, worker_id) is None:
-        raise MarketplaceError(PARAMETER_VALIDATION_ERROR, "WorkerId is invalid.")
+        raise unfit_parameter("WorkerId is invalid.")
     row = _block(transaction, requester_id, worker_id)
     if row is not None:
         transaction.session.delete(row)

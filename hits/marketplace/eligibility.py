@@ -142,6 +142,16 @@ class Judge:
         return self._names[type_id]
 
 
+def require_active_types(transaction: Transaction, requirements: Sequence[Requirement]) -> None:
+    """Check that HITs can still be created with these requirements, which were checked when they were stored.
+
+    Raises MarketplaceError for a qualification type that is inactive by now.
+    """
+    for item in requirements:
+        if item["QualificationTypeId"] not in system.SYSTEM_TYPES:
+            qualifications.require_active(transaction, item["QualificationTypeId"])
+
+
 def _canonical(transaction: Transaction, item: Requirement) -> dict[str, Any]:
     type_id, comparator = item["QualificationTypeId"], item["Comparator"]
     integers, locales = item.get("IntegerValues", []), item.get("LocaleValues", [])

@@ -10,6 +10,7 @@ from sqlalchemy import Select, String, cast, exists, select
 
 from hits.marketplace import (
     accounts,
+    eligibility,
     events,
     fees,
     groups,
@@ -64,8 +65,14 @@ def create_hit_with_type(transaction: Transaction, requester_id: str, params: Pa
         requester_id,
         "CreateHITWithHITType",
         params,
-        lambda: hit_types.own_type(transaction, requester_id, params["HITTypeId"]),
+        lambda: _usable_type(transaction, requester_id, params["HITTypeId"]),
     )
+
+
+def _usable_type(transaction: Transaction, requester_id: str, hit_type_id: str) -> HitTypeRow:
+    hit_type = hit_types.own_type(transaction, requester_id, hit_type_id)
+    eligibility.require_active_types(transaction, hit_type.requirements)
+    return hit_type
 
 
 def get_hit(transaction: Transaction, requester_id: str, params: Params) -> Params:
@@ -76,7 +83,7 @@ def get_hit(transaction: Transaction, requester_id: str, params: Params) -> Para
 
 def list_hits(transaction: Transaction, requester_id: str, params: Params) -> Params:
     """Carry out ListHITs: all but disposed ones, newest first."""
-    return _list(transaction, "ListHITs", params, _own_hits(requester_id).where(HitRow.status != "Disposed"))
+    return _list(transaction, "ListHITs", params, _own_hits(requester_id).where(lifecycle.is_listed()))
 
 
 def list_reviewable_hits(transaction: Transaction, requester_id: str, params: Params) -> Params:

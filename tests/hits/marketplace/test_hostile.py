@@ -11,6 +11,7 @@ from botocore.model import Shape
 
 from hits.marketplace import wire
 from hits.marketplace.model_check import operation_names, service_model
+from tests.hits.marketplace.contract import DOCUMENTED, MODEL, TYPES, label
 from tests.hits.marketplace.forms_for_tests import KEY, TEST
 from tests.hits.marketplace.market import Market, external_question
 
@@ -120,4 +121,8 @@ def test_no_made_up_request_is_a_fault(market: Market, known: dict[str, list[str
             market.engine, "POST", headers, json.dumps(params).encode(), authenticate=lambda: market.requester_id
         )
         assert status in {200, 400}, (params, body)
-        assert (status == 200) == ("__type" not in json.loads(body))
+        answer = json.loads(body)
+        assert (status == 200) == ("__type" not in answer)
+        if status == 400:
+            told = label(answer["__type"], answer.get("TurkErrorCode"))
+            assert told in DOCUMENTED[operation] | {MODEL, TYPES}, (params, body)
