@@ -286,19 +286,6 @@ def test_a_page_of_html_written_for_mturk_works_shut_in_and_cannot_touch_the_sit
     assert seen == dict.fromkeys(("cookie", "parent", "storage", "top"), "SecurityError") | {"origin": "null"}
 
 
-def test_a_page_of_crowd_elements_says_before_it_is_accepted_that_it_cannot_be_answered(site: Site, page: Any) -> None:
-    made = (
-        "<!doctype html><html lang='en'><title>Task</title><script src='https://assets.crowd.aws/crowd-html-elements.js'>"
-        "</script><crowd-form><crowd-input name='a' label='Colour'></crowd-input></crowd-form>"
-    )
-    site.create_hit(MaxAssignments=1, Question=write_html_question(made, 0))
-    join(site, page)
-
-    page.get_by_role("link", name="Preview:").click()
-
-    page.frame_locator("iframe").get_by_role("alert").get_by_text("Do not accept this HIT").wait_for()
-
-
 def test_a_worker_takes_a_test_and_then_qualifies(site: Site, page: Any) -> None:
     kind = {"Name": "Fluent in Norwegian", "Description": "You read it.", "QualificationTypeStatus": "Active"}
     made = site.engine.call(site.requester_id, "CreateQualificationType", {**kind, **WITH_TEST})["QualificationType"]
