@@ -17,12 +17,14 @@ from app.marketplace.api import init_api
 from app.marketplace.contact import contact
 from app.marketplace.content import init_content
 from app.marketplace.dashboard import dashboard
+from app.marketplace.disputes import disputes
 from app.marketplace.errors import init_errors
 from app.marketplace.headers import init_headers
 from app.marketplace.languages import init_languages
 from app.marketplace.messages import messages
 from app.marketplace.no_auth import init_no_auth
 from app.marketplace.operator.routes import operator
+from app.marketplace.payouts import payouts
 from app.marketplace.qualifications import qualifications
 from app.marketplace.requester.routes import requester
 from app.marketplace.sessions import SessionsByAudience, init_sessions
@@ -97,6 +99,8 @@ def create_app(
     app.register_blueprint(submit)
     app.register_blueprint(requester)
     app.register_blueprint(operator)
+    app.register_blueprint(disputes)
+    app.register_blueprint(payouts)
     init_health(app)
     app.context_processor(
         lambda: {
