@@ -5,13 +5,12 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, insert, select, update
 
 from hits.marketplace import passwords
 from hits.marketplace.errors import (
     INSUFFICIENT_FUNDS,
     AccountDisabled,
-    MarketplaceError,
     NothingThere,
     NotSignedIn,
     OperatorError,
@@ -25,6 +24,15 @@ from hits.marketplace.views import AccountEntry, Balance, Requester
 
 #: Who a test server without authentication acts for; the address is unique and gets no mail.
 DEFAULT_ADDRESS: Final = "test-requester@localhost.invalid"
+_ENTER: Final = insert(AccountEntryRow)
+_HOLD: Final = (
+    update(RequesterRow)
+    .where(
+        RequesterRow.requester_id == bindparam("account"),
+        RequesterRow.deposited_cents - RequesterRow.held_cents - RequesterRow.spent_cents >= bindparam("cents"),
+    )
+    .values(held_cents=RequesterRow.held_cents + bindparam("cents"))
+)
 
 
 def create(transaction: Transaction, name: str, *, email: str | None, password: str | None) -> Requester:
@@ -60,21 +68,6 @@ def default(transaction: Transaction, play_money: Decimal) -> Requester:
     made = create(transaction, "Test requester", email=DEFAULT_ADDRESS, password=None)
     top_up(transaction, made.requester_id, play_money, "play money")
     return made
-
-
-def require(transaction: Transaction, requester_id: str, *, lock: bool) -> RequesterRow:
-    """Return the account behind a call of the API, locked until the transaction ends if asked for.
-
-    Raises MarketplaceError if there is none, or the operator disabled it.
-    """
-    row = transaction.session.get(RequesterRow, requester_id, with_for_update={"key_share": True} if lock else None)
-    if row is None:
-        raise MarketplaceError(
-            "UnrecognizedClientException", "To use the MTurk API, you will need an account on this marketplace."
-        )
-    if row.disabled_at is not None:
-        raise MarketplaceError("AccessDeniedException", "The operator of this marketplace has disabled this account.")
-    return row
 
 
 def lock(transaction: Transaction, requester_id: str) -> RequesterRow:
@@ -179,6 +172,20 @@ def entry_view(row: AccountEntryRow) -> AccountEntry:
         row.assignment_id,
         row.note,
     )
+
+
+def hold(transaction: Transaction, requester_id: str, cents: int, *, hit_id: str) -> None:
+    """Hold money for a new HIT; the account need not be locked, and is only from here to the commit.
+
+    Raises MarketplaceError (InsufficientFunds) if it would overdraw what is available.
+    """
+    if not cents:
+        return
+    connection = transaction.session.connection()
+    entry = {"requester_id": requester_id, "at": transaction.now, "kind": "hold", "held_cents": cents, "hit_id": hit_id}
+    connection.execute(_ENTER, {**entry, "deposited_cents": 0, "spent_cents": 0, "assignment_id": None, "note": ""})
+    if connection.execute(_HOLD, {"account": requester_id, "cents": cents}).rowcount != 1:
+        raise request_error(INSUFFICIENT_FUNDS)
 
 
 def enter(

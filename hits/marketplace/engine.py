@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from hits.marketplace import (
     access_keys,
     accounts,
+    admission,
     database,
     deliveries,
     layouts,
@@ -48,8 +50,8 @@ class Marketplace(WorkerSide, RequesterSide, OperatorSide):
         """
         try:
             row, checked = operations.prepare(operation, params)
-            with self._transaction(writes=row.writes) as transaction:
-                accounts.require(transaction, requester_id, lock=row.writes)
+            look = partial(admission.admit, requester_id=requester_id, lock=row.writes and row.locks)
+            with self._transaction(writes=row.writes, look=look) as transaction:
                 return row.function(transaction, requester_id, checked)
         except MarketplaceError as error:
             raise error.stamped(self.clock.now()) from error.__cause__

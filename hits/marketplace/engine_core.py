@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
 
 from hits.marketplace import database, groups, reviews, timers
 from hits.marketplace.clock import Clock, MovableClock, SystemClock
@@ -64,11 +66,14 @@ class EngineCore:
         return self.clock.now()
 
     @contextmanager
-    def _transaction(self, *, writes: bool = True, settle: bool = True) -> Iterator[Transaction]:
+    def _transaction(
+        self, *, writes: bool = True, settle: bool = True, look: Callable[[Session, datetime], bool] = timers.is_due
+    ) -> Iterator[Transaction]:
+        """Yield a transaction before which what is due is settled; `look` comes first and says if anything is."""
         now = self.clock.now()
         while True:
             with self.store.session(writes=writes) as session:
-                if not settle or not timers.is_due(session, now):
+                if not look(session, now) or not settle:
                     transaction = Transaction(session, now, self.settings)
                     yield transaction
                     reviews.finish(transaction)

@@ -14,7 +14,9 @@ DOCUMENT_VERSION = "2014-08-15"
 
 def emit(transaction: Transaction, event_type: str, hit: HitRow, assignment_id: str | None = None) -> None:
     """Record an event of a HIT if its type has asked for events of this kind."""
-    wanted = transaction.session.get(NotificationRow, hit.hit_type_id)
+    if hit.hit_type_id not in transaction.notifications:
+        note(transaction, hit.hit_type_id, transaction.session.get(NotificationRow, hit.hit_type_id))
+    wanted = transaction.notifications[hit.hit_type_id]
     if wanted is None or not wanted.is_active or event_type not in wanted.event_types["wanted"]:
         return
     record(
@@ -28,6 +30,11 @@ def emit(transaction: Transaction, event_type: str, hit: HitRow, assignment_id: 
         transport=wanted.transport,
         destination=wanted.destination,
     )
+
+
+def note(transaction: Transaction, hit_type_id: str, wanted: NotificationRow | None) -> None:
+    """Keep what has been read of a HIT type's notification, None if it has none, for the events of this transaction."""
+    transaction.notifications[hit_type_id] = wanted
 
 
 def record(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Select, String, cast, exists, select
+from sqlalchemy import Select, String, cast, exists, insert, select
 
 from hits.marketplace import (
     accounts,
@@ -45,6 +45,7 @@ from hits.marketplace.transactions import Transaction
 Params = dict[str, Any]
 _LONGEST_LIFE: Final = timedelta(seconds=31_536_000)
 _FEW: Final = 10
+_INSERT: Final = insert(HitRow)
 
 
 def create_hit(transaction: Transaction, requester_id: str, params: Params) -> Params:
@@ -227,6 +228,9 @@ def _create(
     hit_type_for: Callable[[], HitTypeRow],
 ) -> Params:
     token = params.get("UniqueRequestToken")
+    if token is not None:
+        # Of two equal requests at once, the second waits here until the first is done.
+        accounts.lock(transaction, requester_id)
     existing = tokens.first_result(transaction, requester_id, operation, token)
     if existing is not None:
         raise request_error(HIT_ALREADY_EXISTS, id=existing)
@@ -234,36 +238,38 @@ def _create(
     question = questions.read_question(text, allow_http_loopback=transaction.settings.allow_http_loopback)
     hit_type = hit_type_for()
     maximum = params.get("MaxAssignments", 1)
-    hit = HitRow(
-        hit_id=new_entity_id(),
-        requester_id=requester_id,
-        hit_type_id=hit_type.hit_type_id,
-        created_at=transaction.now,
-        expires_at=transaction.now + timedelta(seconds=params["LifetimeInSeconds"]),
-        is_expired=False,
-        status="Assignable",
-        max_assignments=maximum,
-        pending=0,
-        submitted=0,
-        completed=0,
-        reward_cents=hit_type.reward_cents,
-        fee_cents=_fee(transaction, hit_type, maximum),
-        question=text,
-        question_kind=question.kind,
-        missing_elements=" ".join(question.missing_elements) or None,
-        external_url=question.url or "",
-        frame_height=question.frame_height,
-        layout_id=params.get("HITLayoutId"),
-        assignment_policy=review_policies.checked(params.get("AssignmentReviewPolicy"), "Assignment"),
-        hit_policy=review_policies.checked(params.get("HITReviewPolicy"), "HIT"),
-        annotation=params.get("RequesterAnnotation"),
-    )
-    account = accounts.lock(transaction, requester_id)
-    accounts.enter(transaction, account, "hold", held=hit.held_cents, hit_id=hit.hit_id)
-    transaction.session.add(hit)
+    properties: Params = {
+        "hit_id": new_entity_id(),
+        "requester_id": requester_id,
+        "hit_type_id": hit_type.hit_type_id,
+        "created_at": transaction.now,
+        "expires_at": transaction.now + timedelta(seconds=params["LifetimeInSeconds"]),
+        "is_expired": False,
+        "status": "Assignable",
+        "max_assignments": maximum,
+        "pending": 0,
+        "submitted": 0,
+        "completed": 0,
+        "reward_cents": hit_type.reward_cents,
+        "fee_cents": _fee(transaction, hit_type, maximum),
+        "question": text,
+        "question_kind": question.kind,
+        "missing_elements": " ".join(question.missing_elements) or None,
+        "external_url": question.url or "",
+        "frame_height": question.frame_height,
+        "layout_id": params.get("HITLayoutId"),
+        "assignment_policy": review_policies.checked(params.get("AssignmentReviewPolicy"), "Assignment"),
+        "hit_policy": review_policies.checked(params.get("HITReviewPolicy"), "HIT"),
+        "annotation": params.get("RequesterAnnotation"),
+    }
+    hit = HitRow(**properties)
+    transaction.session.connection().execute(_INSERT, properties)
     groups.opened(transaction, hit)
     events.emit(transaction, "HITCreated", hit)
     tokens.remember(transaction, requester_id, operation, token, hit.hit_id)
+    transaction.session.flush()
+    # Last, so that the account is locked for the shortest time: others wait with theirs for it.
+    accounts.hold(transaction, requester_id, hit.held_cents, hit_id=hit.hit_id)
     return {"HIT": hit_form(hit, hit_type)}
 
 

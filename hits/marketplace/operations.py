@@ -20,10 +20,11 @@ Function = Callable[[Transaction, str, dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Operation:
-    """How an operation is carried out; one that writes gets a locked account."""
+    """How an operation is carried out; one that writes gets a locked account, unless it locks that itself, late."""
 
     function: Function
     writes: bool = True
+    locks: bool = True
 
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
@@ -31,9 +32,9 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "ApproveAssignment": Operation(assignments.approve_assignment),
     "AssociateQualificationWithWorker": Operation(qualifications.associate),
     "CreateAdditionalAssignmentsForHIT": Operation(hits.create_additional_assignments),
-    "CreateHIT": Operation(hits.create_hit),
+    "CreateHIT": Operation(hits.create_hit, locks=False),
     "CreateHITType": Operation(hit_types.create_type),
-    "CreateHITWithHITType": Operation(hits.create_hit_with_type),
+    "CreateHITWithHITType": Operation(hits.create_hit_with_type, locks=False),
     "CreateQualificationType": Operation(qualifications.create_type),
     "CreateWorkerBlock": Operation(blocks.create_block),
     "DeleteHIT": Operation(hits.delete_hit),

@@ -51,8 +51,12 @@ def settle(store: Store, now: datetime, settings: MarketplaceSettings) -> int:
 
 def is_due(session: Session, now: datetime) -> bool:
     """Return whether a timer is due; one statement, four looks at the first entry of an index."""
-    found = session.connection().execute(_IS_DUE, {"now": now, "disposed_from": now - lifecycle.HIT_LIFE})
-    return bool(found.scalar_one())
+    return bool(session.connection().execute(_IS_DUE, moments(now)).scalar_one())
+
+
+def moments(now: datetime) -> dict[str, datetime]:
+    """Return the parameters of `SOMETHING_IS_DUE`."""
+    return {"now": now, "disposed_from": now - lifecycle.HIT_LIFE}
 
 
 def _settle_batch(transaction: Transaction, requester_id: str) -> int:
@@ -174,11 +178,10 @@ def _disposal_is_due(created_until: Moment) -> ColumnElement[bool]:
 
 
 _NOW: Final = bindparam("now", type_=UtcDateTime())
-_IS_DUE: Final = select(
-    or_(
-        exists().where(_expiry_is_due(_NOW)),
-        exists().where(_abandonment_is_due(_NOW)),
-        exists().where(_approval_is_due(_NOW)),
-        exists().where(_disposal_is_due(bindparam("disposed_from", type_=UtcDateTime()))),
-    )
+SOMETHING_IS_DUE: Final = or_(
+    exists().where(_expiry_is_due(_NOW)),
+    exists().where(_abandonment_is_due(_NOW)),
+    exists().where(_approval_is_due(_NOW)),
+    exists().where(_disposal_is_due(bindparam("disposed_from", type_=UtcDateTime()))),
 )
+_IS_DUE: Final = select(SOMETHING_IS_DUE)

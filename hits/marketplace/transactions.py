@@ -10,6 +10,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from hits.marketplace.settings import MarketplaceSettings
+from hits.marketplace.tables import NotificationRow
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Transaction:
     Rows are locked in this order, which rules out deadlocks: account, HIT, assignment, HIT group. `submitted`
     assignments and HITs that became `reviewable` wait for `reviews.finish`. By HIT type, how many more HITs are
     `opened` (plain, HTML), and the types to be `measured`, wait for `groups.finish`. Both come before the commit.
+    `notifications` are those of the HIT types that events have been asked about.
     """
 
     session: Session
@@ -28,6 +30,7 @@ class Transaction:
     reviewable: list[str] = field(default_factory=list)
     opened: dict[str, tuple[int, int]] = field(default_factory=dict)
     measured: set[str] = field(default_factory=set)
+    notifications: dict[str, NotificationRow | None] = field(default_factory=dict)
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
