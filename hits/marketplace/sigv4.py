@@ -24,6 +24,8 @@ _AUTHORIZATION = re.compile(
     r"SignedHeaders=(?P<headers>[^,\s]+),\s*Signature=(?P<signature>[0-9a-f]{64})\s*"
 )
 _MUST_BE_SIGNED = ("host", "x-amz-date")
+#: Where it is there; unsigned, somebody on the way could turn one operation into another.
+_MUST_BE_SIGNED_IF_SENT = ("x-amz-target",)
 
 
 class _Recomputation(SigV4Auth):  # type: ignore[misc]  # botocore has no types
@@ -105,7 +107,8 @@ def _read_claim(headers: Mapping[str, str]) -> _Claim:
             "InvalidSignatureException", f"Credential should be scoped to correct service: '{SERVICE}'."
         )
     signed = tuple(match["headers"].lower().split(";"))
-    absent = [name for name in _MUST_BE_SIGNED if name not in signed]
+    needed = (*_MUST_BE_SIGNED, *(name for name in _MUST_BE_SIGNED_IF_SENT if name in headers))
+    absent = [name for name in needed if name not in signed]
     if absent:
         raise _incomplete(f"These headers must be signed: {', '.join(absent)}.")
     missing = [name for name in signed if name not in headers]

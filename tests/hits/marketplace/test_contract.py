@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from hits.marketplace import blocks, errors
 from hits.marketplace.errors import TurkCode
+from hits.marketplace.model_check import service_model
 from hits.marketplace.operations import OPERATIONS
 from tests.hits.marketplace.contract import DOCUMENTED, MEANING, MISSING, MODEL, RANGE, label
 from tests.hits.marketplace.forms_for_tests import KEY, TEST
@@ -439,6 +440,34 @@ def test_it_gives_this_error_and_changes_nothing(scene: Scene, operation: str, t
     assert response["ResponseMetadata"]["HTTPStatusCode"] == 400
     assert response["Error"]["Message"].endswith(f"({int(scene.market.clock.now().timestamp() * 1000)})")
     assert scene.market.balance() == before
+
+
+#: Qualification types are everybody's to look at and to require.
+SHARED = {"GetQualificationType", "ListHITsForQualificationType"}
+OWNED = ("HITId", "HITTypeId", "AssignmentId", "QualificationTypeId", "QualificationRequestId")
+
+
+def names_something_owned(operation: str) -> bool:
+    shape = service_model().operation_model(operation).input_shape
+    return operation not in SHARED and shape is not None and any(name in shape.members for name in OWNED)
+
+
+@pytest.mark.parametrize("operation", [name for name in OPERATIONS if names_something_owned(name)])
+def test_another_requesters_things_do_not_exist(scene: Scene, operation: str) -> None:
+    params = SUCCESS[operation](scene) if operation in SUCCESS else {"AssignmentId": scene.submitted()}
+    if operation == "ListQualificationRequests":
+        params = {"QualificationTypeId": scene.kind()}
+    if operation == "ListReviewableHITs":
+        params = {"HITTypeId": scene.type_of(scene.hit())}
+    if operation == "GetFileUploadURL":
+        params["QuestionIdentifier"] = "q"
+    assert set(params) & set(OWNED)
+    stranger = scene.market.client_for(scene.market.other_requester())
+
+    with pytest.raises(ClientError) as caught:
+        getattr(stranger, xform_name(operation))(**params)
+
+    assert str(caught.value.response.get("TurkErrorCode")).endswith("DoesNotExist"), caught.value.response
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 from botocore.model import Shape
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hits.marketplace import wire
 from hits.marketplace.model_check import operation_names, service_model
@@ -126,3 +129,59 @@ def test_no_made_up_request_is_a_fault(market: Market, known: dict[str, list[str
         if status == 400:
             told = label(answer["__type"], answer.get("TurkErrorCode"))
             assert told in DOCUMENTED[operation] | {MODEL, TYPES}, (params, body)
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    # Of about the right form, so that some get past the first checks.
+    | st.sampled_from(["3NONE", "A1", "0.10", "Active", "2026-12-01", "00000000000000000040", "Exists"])
+)
+JSON = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+)
+
+
+def of_shape(shape: Any, depth: int = 0) -> st.SearchStrategy[Any]:
+    """Values of a shape of the service model, each of whose parts may be any other JSON instead."""
+    right: st.SearchStrategy[Any]
+    if shape.type_name == "structure":
+        right = st.fixed_dictionaries(
+            {}, optional={name: of_shape(member, depth + 1) for name, member in shape.members.items()}
+        )
+    elif shape.type_name == "list":
+        right = st.lists(of_shape(shape.member, depth + 1), max_size=3)
+    else:
+        right = SCALARS
+    return right if depth == 0 else right | JSON
+
+
+@pytest.fixture(scope="module")
+def shared_market() -> Iterator[Market]:
+    """One for all of hypothesis' examples, which leave in it what they like."""
+    opened = Market()
+    yield opened
+    opened.engine.close()
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+@pytest.mark.parametrize("operation", operation_names())
+def test_no_value_of_a_wrong_type_is_a_fault(shared_market: Market, operation: str, data: st.DataObject) -> None:
+    shape = service_model().operation_model(operation).input_shape
+    body = data.draw(JSON | of_shape(shape) if shape is not None else JSON)
+    status, _headers, answer = wire.handle(
+        shared_market.engine,
+        "POST",
+        {"X-Amz-Target": wire.TARGET_PREFIX + operation},
+        json.dumps(body).encode(),
+        authenticate=lambda: shared_market.requester_id,
+    )
+
+    assert status in {200, 400}, (body, answer)
+    if status == 400:
+        said = json.loads(answer)
+        assert label(said["__type"], said.get("TurkErrorCode")) in DOCUMENTED[operation] | {MODEL, TYPES}, (body, said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -144,3 +145,49 @@ def test_unsigned_and_mangled_requests_are_refused() -> None:
         }, mangled
     assert refusal({**good, "X-Amz-Date": "yesterday"}).type == "IncompleteSignatureException"
     assert refusal({**good, "X-Amz-Date": "20000101T000000Z"}).type == "InvalidSignatureException"
+
+
+def test_the_operation_must_be_signed() -> None:
+    request: Any = AWSRequest(method="POST", url="http://market.example:8000/", data=BODY)
+    SigV4Auth(Credentials(KEY, SECRET), "mturk-requester", "us-east-1").add_auth(request)
+    headers = {**dict(request.headers.items()), "Host": "market.example:8000"}
+    assert verify(headers) == KEY
+
+    error = refusal({**headers, "X-Amz-Target": "MTurkRequesterServiceV20170117.DeleteHIT"})
+
+    assert error.type == "IncompleteSignatureException"
+    assert "x-amz-target" in error.message
+
+
+def test_the_order_of_headers_and_their_white_space_change_nothing() -> None:
+    good = signed(X_Note="a  b")
+
+    assert verify(dict(reversed(good.items()))) == KEY
+    assert verify({**good, "X-Note": " a b "}) == KEY
+    assert refusal({**good, "X-Note": "ab"}).type == "InvalidSignatureException"
+
+
+def test_another_region_is_as_good_but_must_be_the_signed_one() -> None:
+    good = signed()
+
+    elsewhere = {**good, "Authorization": good["Authorization"].replace("us-east-1", "eu-west-1")}
+
+    assert refusal(elsewhere).type == "InvalidSignatureException"
+
+
+def test_signatures_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+    real = hmac.compare_digest
+
+    def watched(one: bytes, other: bytes) -> bool:
+        compared.append(other)
+        return real(one, other)
+
+    monkeypatch.setattr(sigv4.hmac, "compare_digest", watched)
+    good = signed()
+
+    # A comparison by == would give True for what compare_digest was not asked about.
+    assert verify(good) == KEY
+    assert good["Authorization"].rpartition("=")[2].encode() in compared
+    monkeypatch.setattr(sigv4.hmac, "compare_digest", lambda _one, _other: False)
+    assert refusal(good).type == "InvalidSignatureException"
