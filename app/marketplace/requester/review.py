@@ -97,6 +97,7 @@ def bonus(assignment_id: str) -> ResponseReturnValue:
         except (InvalidOperation, ValueError):
             cents = 0
         if not 0 < cents < 10**9:
+            cents = 0
             errors["amount"] = "An amount in dollars and cents, such as 1.50."
         if not 0 < len(words) <= LONGEST_WORDS:
             errors["words"] = f"Say what it is for, in 1 to {LONGEST_WORDS} characters; the worker reads it."

@@ -10,14 +10,6 @@ from hits.marketplace.engine import Marketplace
 from tests.app.marketplace.conftest import PASSWORD, Account, Visitor, accepted
 
 
-@pytest.fixture
-def console(visitor: Visitor, account: Account) -> Visitor:
-    visitor.get("/requester/sign-in")
-    response = visitor.post("/requester/sign-in", {"email": "lab@example.org", "password": PASSWORD})
-    assert response.status_code == 200
-    return visitor
-
-
 def test_the_overview_shows_money_hits_and_what_waits(
     console: Visitor, worker: Visitor, hit: dict[str, Any], engine: Marketplace, account: Account
 ) -> None:
@@ -93,3 +85,46 @@ def test_signing_out_ends_it(console: Visitor) -> None:
 def test_a_forged_sign_out_is_refused(console: Visitor) -> None:
     assert console.client.post("/requester/sign-out", data={"csrf_token": "forged"}).status_code == 400
     assert console.client.get("/requester/").status_code == 200
+
+
+def test_lines_are_chosen_by_kind(console: Visitor, hit: dict[str, Any]) -> None:
+    console.get("/requester/account?kind=deposit")
+
+    assert "Top-up: seed" in console.text()
+    assert hit["HITId"] not in console.text()
+    console.get("/requester/account?kind=nonsense&page=-1")
+    assert hit["HITId"] in console.text()
+
+
+def test_a_secret_is_shown_once(console: Visitor, engine: Marketplace, account: Account) -> None:
+    console.get("/requester/keys")
+
+    response = console.post("/requester/keys")
+
+    assert response.status_code == 201
+    key_id = console.text().split("AWS_ACCESS_KEY_ID=")[1].split()[0]
+    secret = console.text().split("AWS_SECRET_ACCESS_KEY=")[1].split()[0]
+    assert engine.access_key(key_id) == (secret, account.requester_id)
+    assert secret not in console.get("/requester/keys").text
+    assert [one.action for one in engine.audit_log(about=account.requester_id).entries][:1] == ["access key created"]
+
+
+def test_a_key_is_revoked_after_a_question(console: Visitor, engine: Marketplace, account: Account) -> None:
+    console.get(f"/requester/keys/{account.access_key_id}/revoke")
+    assert "refused from this moment on" in console.text()
+    assert engine.access_keys(account.requester_id)[0].revoked_at is None
+
+    console.post(f"/requester/keys/{account.access_key_id}/revoke")
+
+    assert engine.access_keys(account.requester_id)[0].revoked_at is not None
+    assert "Revoked" in console.text()
+
+
+def test_another_requesters_key_does_not_exist(other_console: Visitor, engine: Marketplace, account: Account) -> None:
+    address = f"/requester/keys/{account.access_key_id}/revoke"
+    other_console.get("/requester/keys")
+
+    assert other_console.get(address).status_code == 404
+    assert other_console.post(address).status_code == 404
+    assert engine.access_keys(account.requester_id)[0].revoked_at is None
+    assert account.access_key_id not in other_console.get("/requester/keys").text

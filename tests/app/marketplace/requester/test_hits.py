@@ -1,0 +1,84 @@
+"""HIT types and HITs in the console."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hits.marketplace.engine import Marketplace
+from tests.app.marketplace.conftest import Account, Visitor, hit_params
+from tests.app.marketplace.requester.conftest import handed_in
+
+
+def test_types_lead_to_their_hits(console: Visitor, engine: Marketplace, account: Account, hit: dict[str, Any]) -> None:
+    other = engine.call(account.requester_id, "CreateHIT", hit_params(Title="Another kind"))["HIT"]
+    console.get("/requester/types")
+    assert "Another kind" in console.text()
+
+    console.get(f"/requester/types/{hit['HITTypeId']}")
+    assert "Every worker." in console.text()
+    console.get(f"/requester/hits?type={hit['HITTypeId']}")
+
+    assert hit["HITId"] in console.text()
+    assert other["HITId"] not in console.text()
+
+
+def test_hits_are_chosen_by_status(console: Visitor, worker: Visitor, hit: dict[str, Any]) -> None:
+    console.get("/requester/hits?status=Reviewable")
+    assert "No HITs here." in console.text()
+    console.get("/requester/hits?status=Assignable")
+    assert hit["HITId"] in console.text()
+    console.get("/requester/hits?status=%00nonsense&page=99")
+    assert hit["HITId"] in console.text()
+
+
+def test_one_hit_shows_its_counters_question_and_assignments(
+    console: Visitor, worker: Visitor, hit: dict[str, Any]
+) -> None:
+    assignment_id = handed_in(worker, hit)
+
+    page = console.get(f"/requester/hits/{hit['HITId']}")
+
+    assert assignment_id in console.text()
+    assert "&lt;ExternalURL&gt;" in page.text
+    facts = [div.get_text(" ", strip=True) for div in console.page.select(".figures > div")]
+    assert facts == ["places 2", "free 1", "being worked on 0", "to review 1", "judged 0"]
+    console.get(f"/requester/hits/{hit['HITId']}?state=Approved")
+    assert assignment_id not in console.text()
+
+
+def test_places_are_added_once_for_each_form(
+    console: Visitor, engine: Marketplace, account: Account, hit: dict[str, Any]
+) -> None:
+    address = f"/requester/hits/{hit['HITId']}"
+    console.get(address)
+    form = {"number": "3", "token": str(console.page.find("input", {"name": "token"})["value"])}  # type: ignore[index]
+
+    for _ in range(2):
+        console.post(f"{address}/places", form)
+
+    assert "was sent before" in console.text()
+    assert engine.requester_hit(account.requester_id, hit["HITId"]).max_assignments == 5
+    for number in ("0", "-1", "x", "1001", "99999999999"):
+        console.post(f"{address}/places", {"number": number, "token": f"token-{number}-0123456789"})
+        assert "from 1 to 1000. Nothing was changed." in console.text()
+    console.post(f"{address}/places", {"number": "8", "token": "another-token-0123456789"})
+    assert "fewer than 10 places cannot be extended" in console.text()
+
+
+def test_a_hit_expires_and_is_disposed_of_after_questions(
+    console: Visitor, engine: Marketplace, account: Account, hit: dict[str, Any]
+) -> None:
+    address = f"/requester/hits/{hit['HITId']}"
+    console.get(f"{address}/expire")
+    assert "Nobody can accept its 2 free places" in console.text()
+    assert console.post(f"{address}/delete").status_code == 409
+
+    console.post(f"{address}/expire")
+    assert engine.requester_hit(account.requester_id, hit["HITId"]).status == "Reviewable"
+    assert engine.balance(account.requester_id).on_hold == 0
+    console.get(f"{address}/delete")
+    assert "can no longer be read" in console.text()
+    console.post(f"{address}/delete")
+
+    assert engine.requester_hit(account.requester_id, hit["HITId"]).status == "Disposed"
+    assert console.get(address).status_code == 200
