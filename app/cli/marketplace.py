@@ -258,6 +258,33 @@ def list_requesters(as_json: bool) -> None:
     )
 
 
+@requester.command("webhook-secret")
+@click.argument("requester")
+def webhook_secret(requester: str) -> None:
+    """Show the secret that webhooks to a REQUESTER are signed with."""
+    with _open(_settings()) as engine:
+        click.echo(engine.webhook_secret(find_requester(engine, requester).requester_id))
+
+
+@marketplace.command("reset-link")
+@click.argument("account")
+@click.option(
+    "--requester", "is_requester", is_flag=True, help="ACCOUNT is a requester: an id, name or e-mail address."
+)
+@click.option("--for", "life", type=duration, default="1d", show_default=True, help="How long the link works.")
+def reset_link(account: str, is_requester: bool, life: timedelta) -> None:
+    """Make a link with which a worker sets a new password, once.
+
+    ACCOUNT is a user name or a worker id. Hand the link to that person only: whoever has it has the account.
+    """
+    with _open(_settings()) as engine:
+        if is_requester:
+            link = engine.reset_link(find_requester(engine, account).requester_id, requester=True, life=life)
+        else:
+            link = engine.reset_link(engine.worker_called(account).worker_id, life=life)
+    click.echo(link)
+
+
 @marketplace.group()
 def key() -> None:
     """Access keys for the Requester API."""

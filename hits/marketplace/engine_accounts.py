@@ -101,6 +101,14 @@ class AccountSide(EngineCore):
         with self._transaction() as transaction:
             return accounts.default(transaction, play_money)
 
+    def worker_called(self, name: str) -> Worker:
+        """Return the worker with this user name or worker id.
+
+        Raises OperatorError if there is none.
+        """
+        with self._transaction(writes=False) as transaction:
+            return workers.called(transaction, name)
+
     def worker_in_session(self, worker_id: str, session_number: int) -> Worker | None:
         """Return the worker of a session, None if the session has been ended or the account closed since it began."""
         with self._transaction(writes=False, settle=False) as transaction:

@@ -176,6 +176,19 @@ def authenticate(transaction: Transaction, user_name: str, password: str) -> Wor
     return view(row)
 
 
+def called(transaction: Transaction, name: str) -> Worker:
+    """Return the record of the worker with this user name or worker id.
+
+    Raises OperatorError if there is none.
+    """
+    key = unicodedata.normalize("NFKC", name).strip().casefold()
+    row = transaction.session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == _storable(key)))
+    row = row or transaction.session.get(WorkerRow, _storable(name.strip()))
+    if row is None:
+        raise OperatorError(f"There is no worker with the user name or worker id {name!r}.")
+    return view(row)
+
+
 def look_up(transaction: Transaction, worker_id: str) -> Worker | None:
     """Return the record of a worker, None if there is none."""
     row = transaction.session.get(WorkerRow, _storable(worker_id))

@@ -160,7 +160,7 @@ def test_a_name_that_two_requesters_have_is_not_guessed(requester_id: str) -> No
 
 @pytest.mark.parametrize("bind", ["0.0.0.0:8000", "[::]:8000", "192.0.2.1:80", "work.example.org:80", ":8000"])
 def test_plain_http_frames_are_never_served_beyond_loopback(bind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "execv", lambda *arguments: pytest.fail(f"served: {arguments}"))
+    monkeypatch.setattr(cli, "run_server", lambda *arguments, **_options: pytest.fail(f"served: {arguments}"))
 
     result = run("serve", "--bind", bind)
 
@@ -170,13 +170,54 @@ def test_plain_http_frames_are_never_served_beyond_loopback(bind: str, monkeypat
 
 @pytest.mark.parametrize("bind", ["127.0.0.1:8000", "[::1]:8000", "localhost:8000"])
 def test_loopback_is_served(bind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[list[str]] = []
-    monkeypatch.setattr(os, "execv", lambda path, arguments: started.append(arguments))
+    started: list[tuple[object, ...]] = []
 
-    assert run("serve", "--bind", bind).exit_code == 0
+    def serve(*arguments: object, **options: object) -> int:
+        started.append((*arguments, options))
+        return 7
 
-    assert f"--bind={bind}" in started[0]
-    assert "app.marketplace.factory:create_app()" in started[0]
+    monkeypatch.setattr(cli, "run_server", serve)
+
+    assert run("serve", "--bind", bind, "--threads", "3", "--no-deliver").exit_code == 7
+
+    assert started == [(bind, 3, {"deliver": False, "insecure_no_auth": False})]
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0:8000", "[::]:8000", "192.0.2.1:80", "work.example.org:80", ":8000"])
+def test_without_authentication_nothing_but_loopback_is_served(bind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "run_server", lambda *arguments, **_options: pytest.fail(f"served: {arguments}"))
+    monkeypatch.setenv("MARKETPLACE_ALLOW_HTTP_LOOPBACK", "0")
+
+    result = run("serve", "--insecure-no-auth", "--bind", bind)
+
+    assert result.exit_code == 2
+    assert "loopback only" in result.output
+
+
+def test_the_secret_of_webhooks_is_shown(requester_id: str) -> None:
+    first, again = run("requester", "webhook-secret", "Lab"), run("requester", "webhook-secret", requester_id)
+
+    assert first.output == again.output
+    assert len(first.output.strip()) == 64
+
+
+def test_a_link_for_a_new_password_is_made_for_workers_and_requesters(requester_id: str) -> None:
+    run("requester", "create", "Mailed", "--email", "m@example.org", "--password-stdin", stdin="old password\n")
+    (made,) = run_json("invite")
+    engine = Marketplace(os.environ["MARKETPLACE_DATABASE_URL"], settings=settings_from_environment().engine_settings())
+    engine.register_worker(made["code"], "Ada", "correct horse battery")
+
+    worker = run("reset-link", "ada", "--for", "2h").output.strip()
+    requester = run("reset-link", "--requester", "m@example.org").output.strip()
+
+    assert worker.startswith("http://127.0.0.1:8000/password/new?token=")
+    engine.reset_password(worker.partition("token=")[2], "another password")
+    assert engine.authenticate_worker("ada", "another password").user_name == "Ada"
+    assert requester.startswith("http://127.0.0.1:8000/requester/password/new?token=")
+    engine.reset_password(requester.partition("token=")[2], "another password", requester=True)
+    assert engine.authenticate_requester("m@example.org", "another password").name == "Mailed"
+    engine.close()
+    assert "no worker with the user name" in run("reset-link", "nobody").output
 
 
 def test_an_https_site_may_listen_for_its_proxy() -> None:

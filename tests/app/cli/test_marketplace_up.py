@@ -71,13 +71,35 @@ def test_one_command_gives_a_marketplace_with_a_key_that_works_and_keeps_it(tmp_
         assert mturk.get_account_balance()["AvailableBalance"] == "1000.00"
 
 
+def test_without_authentication_every_key_and_none_will_do(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    with running(tmp_path / "market", "--port", str(port), "--insecure-no-auth") as said:
+        assert "WARNING: no authentication" in said
+        mturk = boto3.client(
+            "mturk",
+            region_name="us-east-1",
+            endpoint_url=f"http://127.0.0.1:{port}",
+            aws_access_key_id="anything",
+            aws_secret_access_key="goes",
+            config=Config(retries={"total_max_attempts": 1}),
+        )
+        assert mturk.get_account_balance()["AvailableBalance"] == "10000.00"
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/",
+            b"{}",
+            {"X-Amz-Target": "MTurkRequesterServiceV20170117.ListHITs", "Content-Type": "application/x-amz-json-1.1"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            assert b'"NumResults":0' in answer.read()
+
+
 def test_another_port_than_it_was_made_with_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from click.testing import CliRunner
 
     from app.cli import marketplace_up
 
     served: list[str] = []
-    monkeypatch.setattr(marketplace_up, "run_server", served.append)
+    monkeypatch.setattr(marketplace_up, "run_server", lambda bind, **_options: served.append(bind))
     monkeypatch.setenv("DYNAHIT_HOME", str(tmp_path / "market"))
     # What the command puts into the environment goes away with the test.
     for name in ("DATABASE_URL", "SECRET_KEY", "SITE_URL"):

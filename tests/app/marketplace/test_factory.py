@@ -71,6 +71,7 @@ def test_every_page_of_a_person_is_guarded(app: Flask) -> None:
         "worker.join",
         "worker.sign_out",
         "worker.preview",
+        "worker.preview_group",
         "static",
         "healthz",
         "submit.external_submit",
