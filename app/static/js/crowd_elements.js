@@ -27,11 +27,13 @@
     .crowd-set img { display: block; max-width: 100%; max-height: 70vh; }
     .crowd-range { display: flex; gap: 12px; align-items: center; } .crowd-range input[type=range] { flex: 1; min-width: 0; }
     .crowd-range input[type=number] { width: 6em; }
-    .crowd-button { min-height: 36px; padding: 4px 14px; border: 1px solid #1d4ed8; border-radius: 4px; font: inherit;
-      color: #1d4ed8; background: none; cursor: pointer; text-decoration: none; display: inline-block; }
+    .crowd-button { min-height: 36px; padding: 4px 14px; border: 1px solid #1d4ed8; border-radius: 4px;
+      font: 16px/1.5 system-ui, sans-serif; color: #1d4ed8; background: none; cursor: pointer; text-decoration: none;
+      display: inline-block; box-sizing: border-box; vertical-align: middle; }
     .crowd-button.primary { color: #fff; background: #1d4ed8; } .crowd-button.link { border: 0; text-decoration: underline; }
     .crowd-button:disabled { opacity: .6; cursor: not-allowed; }
     .crowd-panel { margin: 0 0 16px; padding: 8px 12px; border-left: 4px solid #6b7280; overflow-wrap: anywhere; }
+    .crowd-target { margin: 0 0 16px; padding: 12px 16px; background: #f3f4f6; color: #111827; font-size: 18px; overflow: auto; }
     .crowd-error { border-color: #b91c1c; } .crowd-warning { border-color: #b45309; } .crowd-success { border-color: #15803d; }
     .crowd-tablist { display: flex; flex-wrap: wrap; gap: 4px; border-bottom: 1px solid #9ca3af; margin: 0 0 12px; }
     .crowd-tablist button { border: 0; border-bottom: 3px solid transparent; background: none; color: inherit;
@@ -279,7 +281,7 @@
       const [short, full] = instructions(this);
       const shown = this.localName.includes("image")
         ? make("img", { src: text(this, "src", ""), alt: text(this, "alt", "The image that the question is about") })
-        : target && make("div", { className: "crowd-panel" }, ...childrenOf(target));
+        : target && make("div", { className: "crowd-target", tabIndex: 0, role: "group", "aria-label": "What the question is about" }, ...childrenOf(target));
       const group = fresh("category");
       const choice = (words) => make("label", { className: "crowd-choice" },
         make("input", { type: several ? "checkbox" : "radio", name: group, value: words, required: !several }), make("span", {}, words));

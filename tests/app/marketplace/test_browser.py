@@ -317,6 +317,66 @@ def test_a_worker_takes_a_test_and_then_qualifies(site: Site, page: Any) -> None
     check(page, "messages")
 
 
+def test_a_worker_writes_to_the_requester_and_reports_a_hit(site: Site, page: Any) -> None:
+    site.create_hit(MaxAssignments=1)
+    join(site, page)
+    page.get_by_role("button", name="Accept:").click()
+    page.frame_locator("#hit-frame").get_by_label("Sentence").fill("Not lost")
+    with page.context.expect_page() as beside:
+        page.get_by_role("link", name="Write to the requester or report this HIT (opens in a new tab)").click()
+    tab = beside.value
+    tab.get_by_role("heading", name="Write to the requester").wait_for()
+    tab.get_by_role("button", name="Send the message").click()
+    # The browser itself asks for words first.
+    assert tab.url.endswith("/contact")
+    tab.get_by_label("Your message").fill("Is German fine?")
+    check(tab, "contact")
+    tab.get_by_role("button", name="Send the message").click()
+    tab.get_by_text("Your message was sent to Sentiment Lab.").wait_for()
+    check(tab, "messages-sent")
+    tab.close()
+    assert page.frame_locator("#hit-frame").get_by_label("Sentence").input_value() == "Not lost"
+    page.frame_locator("#hit-frame").get_by_role("button", name="Submit").click()
+    page.get_by_role("link", name="Report this HIT", exact=True).click()
+    page.get_by_role("heading", name="Report this HIT").wait_for()
+    page.get_by_label("It asks for personal data").check()
+    page.get_by_label("In your words").fill("It wants my address.")
+    check(page, "report")
+    page.get_by_role("button", name="Send the report").click()
+    page.get_by_text("Your report was sent to the operator").wait_for()
+    (message,) = site.engine.requester_messages(site.requester_id).messages
+    site.engine.reply_to_worker(site.requester_id, message.message_id, "Yes, German is fine. " * 12)
+    site.engine.close_report(site.engine.reports().reports[0].report_id, "We asked the requester to stop.")
+
+    page.get_by_role("link", name="Messages").click()
+    page.get_by_role("link", name="Messages 2 new").wait_for()
+    page.get_by_text("We asked the requester to stop.").wait_for()
+    check(page, "messages-received")
+    page.get_by_role("button", name="Mark all as read").click()
+    page.get_by_role("link", name="Messages", exact=True).first.wait_for()
+
+
+def test_lists_with_pages_and_measured_pay_fit(site: Site, page: Any) -> None:
+    for number in range(26):
+        site.create_hit(Title=f"Kind {number}", MaxAssignments=9)
+    join(site, page)
+    me = site.engine.authenticate_worker("ada", PASSWORD).worker_id
+    groups = site.engine.hit_groups(me, page_size=50).groups
+    people = [
+        site.engine.register_worker(site.engine.create_invitation(), f"worker{number}", PASSWORD).worker_id
+        for number in range(5)
+    ]
+    for worker_id in people:
+        work = site.engine.accept(worker_id, groups[0].hit_id)
+        site.engine.external_submit(work.assignment_id, {"a": ["1"]})
+    page.goto(f"{site.url}/hits?sort=wage")
+    page.get_by_text("Page 1 of 2").wait_for()
+    check(page, "hits-many")
+    page.get_by_role("link", name="Next page").click()
+    page.get_by_text("Page 2 of 2").wait_for()
+    assert page.get_by_label("Sort by").input_value() == "wage"
+
+
 def test_without_script_the_walk_works_too(site: Site, browser: Any) -> None:
     site.create_hit(MaxAssignments=1)
     context = browser.new_context(java_script_enabled=False, viewport={"width": 375, "height": 740})
