@@ -21,8 +21,9 @@ from hits.clock import Clock, SystemClock
 from hits.db import engine_options, prepare_engine
 from hits.errors import InvalidInput
 from hits.tasks import TASKS
-from inference.engine import EngineSettings, ModelSource, embedded_source
+from inference.engine import EngineSettings
 from inference.engine import engine_for as model_engine_for
+from inference.remote.served import remote_engine
 
 #: May return an answer of its own, for example the way to the sign-in page.
 Guard = Callable[[], ResponseReturnValue | None]
@@ -140,21 +141,40 @@ def init_blueprints(app: Flask) -> None:
 
 
 def default_engine(settings: Settings) -> Engine:
-    """Return the in-process engine with the embedded models, not yet started. Raises InvalidInput for other models."""
-    if not settings.model.startswith(EMBEDDED):
-        raise InvalidInput(
-            f"DYNAHIT_MODEL is {settings.model!r}; this version serves the embedded models only. "
-            f"Set it to {EMBEDDED}sentiment."
+    """Return the in-process engine with each task's model, not yet started. Raises InvalidInput, NotFound."""
+    remote = None
+    if settings.engine != "in-process":
+        remote = remote_engine(
+            settings.engine,
+            settings.engine_url,
+            predict_seconds=settings.predict_seconds,
+            explain_seconds=settings.explain_seconds,
         )
-    sources: dict[str, ModelSource] = {
-        code: embedded_source(spec, base=settings.base_weights)
-        for code, spec in TASKS.items()
-        if spec.default_model.startswith(EMBEDDED)
-    }
     return model_engine_for(
-        sources,
+        model_references(settings),
         EngineSettings(predict_seconds=settings.predict_seconds, explain_seconds=settings.explain_seconds),
+        base=settings.base_weights,
+        local_files_only=settings.local_files_only,
+        remote=remote,
     )
+
+
+def model_references(settings: Settings) -> dict[str, str]:
+    """Return the model of each task: what is set, else the one that comes with dynahit.
+
+    A task without either has none. Raises InvalidInput for a task that there is not.
+    """
+    if unknown := sorted(set(settings.models) - set(TASKS)):
+        raise InvalidInput(f"DYNAHIT_MODELS names the task {unknown[0]!r}. The tasks are {', '.join(sorted(TASKS))}.")
+    if settings.engine != "in-process":
+        # A server has what its operator put there; what is named is asked for, and nothing else then.
+        return settings.models or {code: f"served:{code}" for code in TASKS}
+    embedded = {code: spec.default_model for code, spec in TASKS.items() if spec.default_model.startswith(EMBEDDED)}
+    return {**{code: one for code, one in embedded.items() if _is_here(one)}, **settings.models}
+
+
+def _is_here(reference: str) -> bool:
+    return (_root() / "inference" / "embedded" / reference.removeprefix(EMBEDDED) / "card.json").exists()
 
 
 def _root() -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator
@@ -37,9 +38,21 @@ class Settings(BaseSettings):
     aws_secret_access_key: SecretStr = Field(description="Its secret.")
     requester_name: str = Field(default="dynahit", description="Who asks, as shown to workers.")
     contact: str = Field(default="the person who invited you", description="Whom workers can reach.")
-    model: str = Field(
-        default="embedded:sentiment",
-        description="Target model; this version serves embedded:TASK.",
+    models: dict[str, str] = Field(
+        default_factory=dict,
+        description='JSON object from task to target model, such as {"nli": "hub:OWNER/NAME@REVISION"};'
+        " a task that is left out is served by the model that comes with dynahit.",
+    )
+    model: str | None = Field(
+        default=None, description="Replaced by DYNAHIT_MODELS; embedded:sentiment is still accepted and means nothing."
+    )
+    engine: Literal["in-process", "torchserve", "ray", "oip"] = Field(
+        default="in-process", description="Where the models run; all but in-process need DYNAHIT_ENGINE_URL."
+    )
+    engine_url: str | None = Field(default=None, description="Address of the model server, such as http://host:8080.")
+    local_files_only: bool = Field(default=False, description="Never download a model; use what is on this machine.")
+    explain_method: str | None = Field(
+        default=None, description="How words are explained; unset, the engine's fast integrated gradients."
     )
     base_weights: Path | None = Field(default=None, description="Folder of all-MiniLM-L6-v2; found by itself if unset.")
     predict_seconds: float = Field(
@@ -61,6 +74,24 @@ class Settings(BaseSettings):
         default="dynahit validator", description="Name of the qualification that validators hold."
     )
     jobs_interval_seconds: float = Field(default=5.0, gt=0, description="Pause between two passes of `jobs run`.")
+
+    @field_validator("model")
+    @classmethod
+    def _is_the_old_default(cls, model: str | None) -> str | None:
+        if model not in (None, "", "embedded:sentiment"):
+            raise ValueError(
+                f"DYNAHIT_MODEL is {model!r}, but models are set by task now."
+                f' Write DYNAHIT_MODELS={{"TASK": "{model}"}} instead.'
+            )
+        return None
+
+    @field_validator("models")
+    @classmethod
+    def _are_references(cls, models: dict[str, str]) -> dict[str, str]:
+        empty = sorted(code for code, reference in models.items() if not reference.strip())
+        if empty:
+            raise ValueError(f"no model is named for {', '.join(empty)}; name one, such as embedded:{empty[0]}")
+        return models
 
     @field_validator("service_url", "marketplace_endpoint", "worker_site_url")
     @classmethod

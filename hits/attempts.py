@@ -141,7 +141,7 @@ def begin_attempt(
     hit = locked_hit(session, assignment)
     spec = task(hit.batch.round.task_code)
     if hit.batch.kind is not HitKind.CREATION or hit.context is None or hit.goal_label is None:
-        raise Refused("This HIT asks for judgements, not for statements. Open it from the marketplace again.")
+        raise Refused("This HIT asks for judgements, not for writing. Open it from the marketplace again.")
     if assignment.state is not AssignmentState.OPENED:
         raise AlreadySubmitted
     if assignment.deadline_at is not None and now >= assignment.deadline_at:
@@ -158,7 +158,7 @@ def begin_attempt(
     if any(attempt.fooled for attempt in attempts):
         raise Refused("You have already fooled the model here. Submit this HIT now; nothing was sent to the model.")
     if any(attempt.state is AttemptState.ASKING for attempt in attempts):
-        raise Refused("The model is still reading your other statement. Wait for its answer; no try was used.")
+        raise Refused("The model is still reading what you asked before. Wait for its answer; no try was used.")
     taken = {attempt.try_number for attempt in attempts}
     free = next((number for number in range(1, hit.batch.tries + 1) if number not in taken), None)
     if free is None:
@@ -330,12 +330,10 @@ def save_submission(session: Session, assignment: Assignment, why: object, now: 
     stands = progress(session, assignment, now)
     if not stands.attempts:
         raise NotYetSubmittable(
-            "You have not asked the model yet, so there is nothing to submit. Write a statement first."
+            "You have not asked the model yet, so there is nothing to submit. Write something first."
         )
     if not stands.can_submit:
-        raise NotYetSubmittable(
-            f"You can submit after a statement that fools the model or after your last try. {stands.hint}"
-        )
+        raise NotYetSubmittable(f"You can submit once the model is fooled or after your last try. {stands.hint}")
     for attempt in stands.attempts:
         if _was_interrupted(attempt, now):
             _give_back(attempt, "The service was interrupted.")

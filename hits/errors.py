@@ -102,14 +102,14 @@ class OwnExample(Refused):
     """A validator met an own statement."""
 
     def __init__(self) -> None:
-        super().__init__("This statement is your own, so you can't check it. Nothing was stored.")
+        super().__init__("This is your own, so you can't check it. Nothing was stored.")
 
 
 class AlreadyVoted(Refused):
     """A validator judged the same statement before."""
 
     def __init__(self) -> None:
-        super().__init__("You have already judged this statement. Your first judgement stands.")
+        super().__init__("You have already judged this. Your first judgement stands.")
 
 
 class WrongWorker(Refused):

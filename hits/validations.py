@@ -168,11 +168,11 @@ def record_vote(
         .with_for_update(of=Example)
     )
     if example is None:
-        raise Refused("This statement is not part of this HIT. Nothing was stored.")
+        raise Refused("This is not part of this HIT. Nothing was stored.")
     if example.writer_id == assignment.worker_id:
         raise OwnExample
     if (label is None) == (flag_reason is None):
-        raise InvalidAnswer("label", "Choose a label, or flag the statement with a reason: one of the two.")
+        raise InvalidAnswer("label", "Choose a label, or flag it with a reason: one of the two.")
     spec = task(hit.batch.round.task_code)
     said = checked_details(spec, label, details or {})
     if label is not None:
@@ -222,10 +222,11 @@ def save_votes(session: Session, assignment: Assignment, now: datetime) -> None:
         return
     items = items_for(session, assignment)
     if not items:
-        raise NotYetSubmittable("There is no statement here that you may judge. Return this HIT on the marketplace.")
+        raise NotYetSubmittable("There is nothing here that you may judge. Return this HIT on the marketplace.")
     votes = draft_votes(session, assignment)
+    spec = task(assignment.hit.batch.round.task_code)
     if left := sum(example.id not in votes for example in items):
-        raise NotYetSubmittable(f"{left} of {len(items)} statements still wait for your judgement.")
+        raise NotYetSubmittable(f"{left} of {len(items)} {spec.item_name}s still wait for your judgement.")
     assignment.state = AssignmentState.SAVED
     assignment.saved_at = now
     session.flush()

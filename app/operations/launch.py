@@ -259,7 +259,7 @@ def plan_launch(
         contexts=len(checked),
         contexts_used=len(per_context),
         most_hits_per_context=max(per_context.values()),
-        goals={code: goals[code] for code in spec.label_codes},
+        goals={code: goals[code] for code in spec.goals},
         goals_by_context=tuple(_goals_by_context(pairs)),
         worst=worst,
         fee_percent=int(share * 100),
@@ -389,7 +389,7 @@ def _choose(
     chance = random.Random(f"{terms.seed}:{terms.name}")  # noqa: S311 - a fair order, not a secret
     order = list(range(len(contexts)))
     chance.shuffle(order)
-    labels = list(spec.label_codes)
+    labels = list(spec.goals)
     chance.shuffle(labels)
     given: Counter[str] = Counter()
     queue = [(used[digests[index], None], place, index) for place, index in enumerate(order)]

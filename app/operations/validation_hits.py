@@ -159,12 +159,13 @@ def _store_rows(
 
 
 def _title(spec: TaskSpec) -> str:
-    return f"Read short statements and say what they express ({spec.code})"
+    return f"Read short {spec.item_name}s and judge them ({spec.code})"
 
 
 def _description(spec: TaskSpec, items: int) -> str:
     choices = ", ".join(label.name for label in spec.labels)
     return (
-        f"Read up to {items} short statements that other people wrote and choose for each one: {choices}."
-        " You can also flag a statement that breaks the rules."
+        f"Read up to {items} short {spec.item_name}s that other people wrote and choose for each one: {choices}."
+        f" You can also flag a {spec.item_name} that breaks the rules."
+        + (f" {spec.content_warning}" if spec.content_warning else "")
     )

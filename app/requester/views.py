@@ -13,6 +13,9 @@ from app.models import AuditEntry
 from app.requester.figures import figures
 from app.services import services
 from app.staff.access import audit
+from app.validator.views import readers_texts
+from app.worker.answers import Piece, overlap_percent
+from hits.attempts import stored_answer
 from hits.errors import InvalidAnswer, NotFound, Refused
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Round, Vote
 from hits.states import AssignmentState, Verdict
@@ -27,7 +30,7 @@ class Flagged:
     """An example whose flags wait for the requester."""
 
     public_id: str
-    texts: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[str, tuple[Piece, ...]], ...]
     goal: str
     model: str
     writer: str
@@ -149,6 +152,14 @@ VERDICT_WORDS: dict[Verdict, tuple[str, str]] = {
 }
 
 
+def _model_said(spec: TaskSpec, example: Example) -> str:
+    said = stored_answer(example.attempt)
+    if said is None:
+        return spec.label(example.model_label).name
+    overlap = overlap_percent(example.attempt.answer_f1 or 0.0)
+    return f"“{said.text}”, overlap {overlap}"
+
+
 def _flagged(spec: TaskSpec, example: Example) -> Flagged:
     votes = db.session.scalars(
         select(Vote).where(Vote.example_id == example.id, Vote.counted_at.is_not(None)).order_by(Vote.id)
@@ -156,9 +167,9 @@ def _flagged(spec: TaskSpec, example: Example) -> Flagged:
     labels = [spec.label(vote.label).name for vote in votes if vote.label is not None]
     return Flagged(
         public_id=example.attempt.public_id,
-        texts=tuple((item.label, example.attempt.answer[item.name]) for item in spec.answer_fields),
+        texts=readers_texts(spec, example.context.fields, example.attempt.answer),
         goal=spec.label(example.goal_label).name,
-        model=spec.label(example.model_label).name,
+        model=_model_said(spec, example),
         writer=example.writer.pseudonym,
         reasons=tuple(vote.flag_reason for vote in votes if vote.flag_reason is not None),
         votes=", ".join(labels),

@@ -1,7 +1,8 @@
-"""The validation HIT: statements one at a time, each judgement kept as a draft, then a summary and the submission."""
+"""The validation HIT: examples one at a time, each judgement kept as a draft, then a summary and the submission."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flask import Blueprint, make_response, render_template, request
@@ -12,12 +13,13 @@ from app import limits
 from app.errors import asked_by_script
 from app.extensions import db, limiter
 from app.services import services
+from app.worker.answers import Piece, marked
 from app.worker.guard import claimed_assignment, current_frame, hit_of, opened_assignment, token_for
 from app.worker.views import FieldError, hand_in
 from hits.errors import InvalidAnswer, NotYetSubmittable, Refused
 from hits.models import Assignment, Attempt, Example, Hit, HitItem, Vote
 from hits.states import AssignmentState, HitKind
-from hits.tasks import TaskSpec, task
+from hits.tasks import Choices, TaskSpec, task
 from hits.validations import FLAG_REASON_MAX_CHARACTERS, draft_votes, items_for, record_vote, save_votes
 
 bp = Blueprint("validator", __name__, url_prefix="/validate")
@@ -25,11 +27,13 @@ bp = Blueprint("validator", __name__, url_prefix="/validate")
 
 @dataclass(frozen=True)
 class Item:
-    """One statement as its reader sees it: nothing of the writer, the goal, the model or other votes."""
+    """One example as its reader sees it: nothing of the writer, the goal, the model or other votes."""
 
     public_id: str
-    texts: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[str, tuple[Piece, ...]], ...]
+    summary: str
     label: str
+    details: Mapping[str, str]
     flag_reason: str
     judged: bool
     judgement: str
@@ -72,6 +76,7 @@ def vote() -> ResponseReturnValue:
             _example_id(public_id),
             label=label,
             flag_reason=flag_reason,
+            details=request.form,
             now=services().clock.now(),
         )
         db.session.commit()
@@ -144,26 +149,53 @@ def _items(assignment: Assignment) -> list[Item]:
 
 
 def _item(spec: TaskSpec, example: Example, vote: Vote | None) -> Item:
-    context = example.context.fields
-    # A reader sees of the context what the model sees of it.
-    shown = [(item.label, context[item.name]) for item in spec.context_fields if item.name in spec.model_fields]
-    written = [(item.label.removeprefix("Your ").capitalize(), item.name) for item in spec.answer_fields]
     label = vote.label if vote is not None and vote.label is not None else ""
     flag_reason = vote.flag_reason if vote is not None and vote.flag_reason is not None else ""
     return Item(
         public_id=example.attempt.public_id,
-        texts=(*shown, *((name, example.attempt.answer[field]) for name, field in written)),
+        texts=readers_texts(spec, example.context.fields, example.attempt.answer),
+        summary=" / ".join(example.attempt.answer[item.name] for item in spec.answer_fields),
         label=label,
+        details=(vote.details or {}) if vote is not None else {},
         flag_reason=flag_reason,
         judged=vote is not None,
         judgement=spec.label(label).name if label else f"flagged: {flag_reason}" if flag_reason else "",
     )
 
 
+def readers_texts(
+    spec: TaskSpec, context: Mapping[str, str], answer: Mapping[str, str]
+) -> tuple[tuple[str, tuple[Piece, ...]], ...]:
+    """Return what a reader of an example sees, by name: of the context what the model sees, an answer marked in it."""
+    span = spec.span_input
+    shown = []
+    for part in spec.context_fields:
+        if part.name not in spec.model_fields:
+            continue
+        marks = {}
+        if span is not None and span.of == part.name:
+            start = int(answer[span.start_name])
+            marks["mine"] = (start, start + len(answer[span.name]))
+        shown.append((part.label, tuple(marked(context[part.name], marks))))
+    shown += [(_for_readers(item.label), (Piece(answer[item.name], ""),)) for item in spec.text_inputs]
+    if span is not None:
+        shown.append(("Marked answer", (Piece(answer[span.name], "mine"),)))
+    return tuple(shown)
+
+
+def _besides(spec: TaskSpec, choices: Choices) -> str:
+    labels = " or ".join(f"“{spec.label(code).name}”" for code in choices.with_labels)
+    return f"{choices.label} (optional, with {labels})"
+
+
+def _for_readers(label: str) -> str:
+    return label.removeprefix("Your ").capitalize()
+
+
 def _example_id(public_id: str) -> int:
     found = db.session.scalar(select(Example.id).join(Example.attempt).where(Attempt.public_id == public_id))
     if found is None:
-        raise Refused("This statement is not part of this HIT. Nothing was stored.")
+        raise Refused("This is not part of this HIT. Nothing was stored.")
     return found
 
 
@@ -179,6 +211,7 @@ def _terms(hit: Hit) -> dict[str, object]:
         "batch": hit.batch,
         "spec": spec,
         "choices": [(label.code, label.choice) for label in spec.labels],
+        "besides": [(one.name, _besides(spec, one), [("", "not said"), *one.options]) for one in spec.vote_choices],
         "contact": known.settings.contact,
         "qualification": known.settings.validator_qualification,
     }

@@ -15,14 +15,14 @@ from app.frames import submit_address
 from app.operations.explain_attempt import explain_attempt
 from app.operations.submit_attempt import own_attempt, submit_attempt
 from app.services import services
-from app.worker.answers import AttemptView, attempt_view
+from app.worker.answers import AttemptView, attempt_view, overlap_percent, passages
 from app.worker.guard import claimed_assignment, current_frame, hit_of, opened_assignment, token_for
 from hits.attempts import WHY_MAX_CHARACTERS, Progress, keep_draft, progress, save_submission
-from hits.errors import AlreadySubmitted, InvalidAnswer, InvalidInput, NotYetSubmittable, Refused
+from hits.errors import AlreadySubmitted, AmbiguousAnswer, InvalidAnswer, InvalidInput, NotYetSubmittable, Refused
 from hits.models import Assignment, Attempt, Hit
 from hits.predictions import ModelUnavailable
 from hits.states import COLLECTED, AssignmentState, HitKind
-from hits.tasks import task
+from hits.tasks import RIGHT_FROM_F1, task
 from inference.errors import ModelQueueFull, ModelWarmingUp
 
 bp = Blueprint("worker", __name__, url_prefix="/work")
@@ -38,10 +38,11 @@ class Failure:
 
 @dataclass(frozen=True)
 class FieldError:
-    """A refused input: which one and why."""
+    """A refused input: which one and why; ``places`` as in AmbiguousAnswer, for the writer to choose one."""
 
     field: str
     message: str
+    places: tuple[tuple[int, str, str, str], ...] = ()
 
 
 @bp.get("/<reference>")
@@ -70,7 +71,8 @@ def ask() -> ResponseReturnValue:
         result = submit_attempt(db.session(), known.engine, known.clock, assignment_id, typed)
     except (InvalidAnswer, InvalidInput) as error:
         field = error.field if isinstance(error, InvalidAnswer) else ""
-        return _refused_input(assignment_id, typed, FieldError(field or next(iter(typed)), str(error)))
+        places = error.places if isinstance(error, AmbiguousAnswer) else ()
+        return _refused_input(assignment_id, typed, FieldError(field or next(iter(typed)), str(error), places))
     except AlreadySubmitted:
         if asked_by_script():
             raise
@@ -89,13 +91,16 @@ def ask() -> ResponseReturnValue:
 @bp.post("/attempts/<public_id>/explanation")
 @limiter.limit(limits.EXPLAIN)
 def explain(public_id: str) -> ResponseReturnValue:
-    """Show which words spoke for the model's answer."""
+    """Show which words spoke for the model's answer, or with ``of=goal`` for what the writer aimed at."""
     known = services()
+    of_goal = request.form.get("of") == "goal"
     assignment = claimed_assignment(HitKind.CREATION)
     assignment_id = assignment.id
     status = 200
     try:
-        explain_attempt(db.session(), known.engine, assignment_id, public_id)
+        explain_attempt(
+            db.session(), known.engine, assignment_id, public_id, of_goal=of_goal, method=known.settings.explain_method
+        )
     except ModelUnavailable:
         db.session.rollback()
         status = 503
@@ -103,10 +108,8 @@ def explain(public_id: str) -> ResponseReturnValue:
     if asked_by_script():
         spec = task(assignment.hit.batch.round.task_code)
         view = attempt_view(spec, own_attempt(db.session(), assignment_id, public_id), 0)
-        response = make_response(
-            render_template("worker/_explanation.html", view=view, token=token_for(assignment), failed=status != 200),
-            status,
-        )
+        fields = {"view": view, "spec": spec, "token": token_for(assignment), "failed": status != 200}
+        response = make_response(render_template("worker/_explanation.html", **fields), status)
         response.headers["X-Fragment"] = "1"
         return response
     return _page(assignment, shown=public_id, explanation_failed=status != 200), status
@@ -202,8 +205,9 @@ def _page_fields(
     if current is None and failure is None:
         current = next((view for view in reversed(views) if view.answered), None)
     seconds_left = (assignment.deadline_at - now).total_seconds() if assignment.deadline_at else None
+    shown_attempt = next((one for one in stands.attempts if current and one.public_id == current.public_id), None)
     return {
-        **_terms(hit),
+        **_terms(hit, shown_attempt),
         "token": token_for(assignment),
         "assignment_id": assignment.mturk_assignment_id,
         "progress": stands,
@@ -219,7 +223,7 @@ def _page_fields(
     }
 
 
-def _terms(hit: Hit) -> dict[str, object]:
+def _terms(hit: Hit, attempt: Attempt | None = None) -> dict[str, object]:
     known = services()
     spec = task(hit.batch.round.task_code)
     context = hit.context.fields if hit.context is not None else {}
@@ -228,9 +232,10 @@ def _terms(hit: Hit) -> dict[str, object]:
         "batch": hit.batch,
         "spec": spec,
         "goal": spec.label(hit.goal_label or ""),
-        "context": [(item.label, context[item.name]) for item in spec.context_fields],
+        "goal_words": spec.goal_words.split("{goal}", 1),
+        "context": passages(spec, context, attempt),
+        "threshold": overlap_percent(RIGHT_FROM_F1),
         "contact": known.settings.contact,
-        "model_id": known.settings.model,
     }
 
 
@@ -239,8 +244,8 @@ def _views(hit: Hit, stands: Progress) -> list[AttemptView]:
     return [attempt_view(spec, attempt, number) for number, attempt in enumerate(stands.attempts, start=1)]
 
 
-def _answer_names(hit: Hit) -> list[str]:
-    return [item.name for item in task(hit.batch.round.task_code).answer_fields]
+def _answer_names(hit: Hit) -> tuple[str, ...]:
+    return task(hit.batch.round.task_code).input_names
 
 
 def _has_written_before(assignment: Assignment) -> bool:
@@ -260,6 +265,7 @@ def _failure(error: ModelUnavailable | None) -> tuple[Failure | None, int]:
 def _refused_input(assignment_id: int, typed: dict[str, str], found: FieldError) -> ResponseReturnValue:
     db.session.rollback()
     if asked_by_script():
-        return {"field": found.field, "message": found.message}, 422
+        places = [{"start": start, "words": [before, answer, after]} for start, before, answer, after in found.places]
+        return {"field": found.field, "message": found.message, "places": places}, 422
     assignment = db.session.get_one(Assignment, assignment_id)
     return _page(assignment, typed=typed, field_error=found), 422

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 from hits.errors import NotFound
+from hits.tasks._spans import character_offset, utf16_offset
 from hits.tasks._spec import (
     AnswerKind,
     Choices,
@@ -37,6 +38,7 @@ __all__ = [
     "TaskSpec",
     "TextInput",
     "WorkedExample",
+    "character_offset",
     "digest_of",
     "exact_match",
     "find_tasks",
@@ -44,6 +46,7 @@ __all__ = [
     "register_package",
     "task",
     "token_f1",
+    "utf16_offset",
 ]
 
 

@@ -14,6 +14,9 @@ from hits.predictions import MemberAnswer, Prediction
 from hits.tasks._spans import character_offset, occurrences
 from hits.tasks._squad import RIGHT_FROM_F1, answer_words, token_f1
 
+#: What a page calls other things than a task's fields.
+PAGE_NAMES = frozenset({"ask", "said", "token", "tries", "trouble", "verdict", "warming", "why"})
+
 
 class AnswerKind(StrEnum):
     """What a model of a task does; decides which models can serve it."""
@@ -407,6 +410,7 @@ def incomplete(spec: TaskSpec) -> Sequence[str]:
     names = [item.name for item in spec.context_fields] + list(spec.input_names)
     if len(set(names)) != len(names):
         findings.append("context and answer fields must have different names")
+    findings += [f"{name!r} is a name of the page's own" for name in names if name in PAGE_NAMES]
     findings += [
         f"model field {name!r} is neither a context nor an answer field"
         for name in spec.model_fields

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 from flask import Blueprint, Flask
 from flask.testing import FlaskClient
 
-from app.factory import audiences, create_app, default_engine
+from app.factory import audiences, create_app, default_engine, model_references
 from app.settings import Settings
 from hits.errors import InvalidInput
 from tests.app.conftest import RuleEngine
@@ -84,6 +85,21 @@ def test_the_model_loads_at_the_first_request_not_before(settings: Settings, ses
     assert engine.started == 1
 
 
-def test_a_model_that_can_not_be_served_stops_the_start(settings: Settings) -> None:
-    with pytest.raises(InvalidInput, match="hub:somebody/something"):
-        default_engine(settings.model_copy(update={"model": "hub:somebody/something@main"}))
+@pytest.mark.parametrize(
+    ("models", "error"),
+    [
+        ({"poetry": "embedded:poetry"}, "names the task 'poetry'. The tasks are hate, nli, qa, sentiment"),
+        ({"nli": "somewhere"}, "somewhere"),
+        ({"nli": "hub:owner/name"}, "hub:owner/name"),
+    ],
+)
+def test_a_model_that_can_not_be_served_stops_the_start(settings: Settings, models: dict[str, str], error: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(error)):
+        default_engine(settings.model_copy(update={"models": models}))
+
+
+def test_each_task_has_the_model_that_is_set_or_comes_with_it(settings: Settings) -> None:
+    changed = settings.model_copy(update={"models": {"nli": "hub:owner/name@main"}})
+
+    assert model_references(changed)["nli"] == "hub:owner/name@main"
+    assert model_references(changed)["sentiment"] == "embedded:sentiment"

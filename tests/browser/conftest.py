@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -76,3 +77,11 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             time.sleep(0.3)
         yield instance
         assert "Stopped" in stop(launcher)
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    context.set_default_timeout(15_000)
+    yield context.new_page()
+    context.close()

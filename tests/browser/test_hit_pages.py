@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,10 +10,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-from flask import Flask, render_template_string, request
 from pydantic import SecretStr
 from sqlalchemy.orm import Session, sessionmaker
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from app.extensions import db
 from app.factory import create_app
@@ -27,22 +24,12 @@ from hits.states import AssignmentState, HitKind, Verdict
 from inference.errors import ModelWarmingUp
 from tests import factories
 from tests.app.conftest import RuleEngine
+from tests.browser.framed import opened, served, violations, worker_site
 
 pytestmark = pytest.mark.browser
 
-SITE_PAGE = """<!doctype html><html lang="en"><head><title>Site</title><link rel="icon" href="data:,"></head><body>
-<main><h1>The worker site</h1><iframe title="The HIT" width="{{ width }}" height="{{ height }}" src="{{ src }}"
- sandbox="allow-scripts allow-forms allow-popups allow-modals allow-same-origin"></iframe></main>
-<script>addEventListener("message", ({origin, data}) => { document.title = origin + JSON.stringify(data); });</script>
-</body></html>"""
-
 #: 300 words, as long as a prompt gets.
 LONG_PROMPT = " ".join(["The ferry was late again and people on the pier began to talk."] * 25)
-
-
-class Quiet(WSGIRequestHandler):
-    def log(self, type: str, message: str, *args: Any) -> None:
-        pass
 
 
 @dataclass
@@ -71,12 +58,6 @@ class World:
     def count(self, table: type[Any]) -> int:
         with self.sessions() as session:
             return session.query(table).count()
-
-
-def served(app: Flask, host: str) -> tuple[Any, str]:
-    server = make_server(host, 0, app, threaded=True, request_handler=Quiet)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server, f"http://{host}:{server.server_port}"
 
 
 @pytest.fixture
@@ -115,18 +96,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         session.commit()
 
     submitted: list[dict[str, str]] = []
-    site = Flask("worker_site")
-
-    @site.get("/frame")
-    def frame() -> str:
-        return render_template_string(SITE_PAGE, **request.args)
-
-    @site.post("/mturk/externalSubmit")
-    def external_submit() -> str:
-        submitted.append(dict(request.form))
-        return "<!doctype html><html lang=en><title>Done</title><h1>Submitted</h1>"
-
-    site_server, site_url = served(site, "127.0.0.1")
+    site_server, site_url = served(worker_site(submitted), "127.0.0.1")
     engine = RuleEngine()
     settings = Settings(
         database_url=url,
@@ -145,28 +115,6 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with app.app_context():
         db.engine.dispose()
     database.dispose()
-
-
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1280, "height": 720})
-    context.set_default_timeout(15_000)
-    yield context.new_page()
-    context.close()
-
-
-def opened(page: Any, address: str) -> Any:
-    """Go to the worker site's page and return the HIT's frame, loaded."""
-    page.goto(address)
-    page.frames[1].wait_for_load_state("load")
-    return page.frames[1]
-
-
-def violations(page: Any) -> list[str]:
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page).response["violations"]
-    return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 
 
 def test_goal_box_and_button_are_seen_without_scrolling_beside_a_long_context(world: World, page: Any) -> None:
@@ -209,7 +157,7 @@ def test_a_writer_works_by_keyboard_and_hears_what_came(world: World, page: Any)
     frame.wait_for_selector("text=Which words mattered")
     frame.fill("textarea", "Such a good wait.")
     page.keyboard.press("Control+Enter")
-    frame.wait_for_selector("#answer[data-done]")
+    frame.wait_for_selector("#model-answer[data-done]")
     assert frame.evaluate("document.activeElement.id") == "verdict"
     frame.focus("#why")
     page.keyboard.type("It is irony.")
@@ -259,7 +207,7 @@ def test_a_draft_survives_a_reload_in_the_frame_until_the_submission(world: Worl
     frame = opened(page, world.framed("work", world.short, "AONE"))
     assert frame.input_value("textarea") == "A half written good"
     frame.click("text=Ask the model")
-    frame.wait_for_selector("#answer[data-done]")
+    frame.wait_for_selector("#model-answer[data-done]")
     with page.expect_response("**/work/draft"):
         frame.fill("#why", "Half of a reason")
 
@@ -364,7 +312,7 @@ def test_axe_finds_nothing_on_any_page(world: World, browser: Any, scheme: str) 
     look("answer")
     frame.fill("textarea", "Such a good wait.")
     frame.click("text=Ask the model")
-    frame.wait_for_selector("#answer[data-done] .attribution")
+    frame.wait_for_selector("#model-answer[data-done] .attribution")
     look("fooled")
     opened(page, world.framed("validate", world.judging, "ASSIGNMENT_ID_NOT_AVAILABLE"))
     look("validation preview")

@@ -5,6 +5,8 @@
   const said = document.getElementById("said");
   let unsaved = null;
   let timer = 0;
+  let explaining = [];
+  let revealed = false;
 
   const say = (words) => { if (said && words) said.textContent = words; };
 
@@ -41,6 +43,35 @@
     say(message);
   };
 
+  // The places at which an answer stands, for the writer to choose one.
+  const offer = (form, name, places) => {
+    const box = document.getElementById(`${name}-which`);
+    if (!box || !places?.length) return;
+    const group = document.createElement("fieldset");
+    group.className = "choices";
+    const legend = document.createElement("legend");
+    legend.textContent = "Which one do you mean?";
+    group.append(legend);
+    for (const { start, words } of places) {
+      const label = document.createElement("label");
+      label.className = "choice";
+      const radio = document.createElement("input");
+      Object.assign(radio, { type: "radio", name: `${name}_start`, value: start, required: true });
+      const line = document.createElement("span");
+      line.dir = "auto";
+      const mark = document.createElement("mark");
+      mark.className = "mine";
+      mark.textContent = words[1];
+      line.append(words[0], mark, words[2]);
+      label.append(radio, " ", line);
+      group.append(label);
+    }
+    const counted = form.elements[`${name}_start_utf16`];
+    if (counted) counted.value = "";
+    box.replaceChildren(group);
+    group.querySelector("input").focus();
+  };
+
   const busy = (form, on) => {
     const button = form.querySelector("button:not([type=button])");
     if (!button) return;
@@ -59,11 +90,12 @@
       if (!old) continue;
       old.replaceWith(element);
       wake(element);
+      element.dispatchEvent(new CustomEvent("hit:swapped", { bubbles: true }));
     }
   };
 
   const after = (form) => {
-    const answer = document.getElementById("answer");
+    const answer = document.getElementById("model-answer");
     if (form.hasAttribute("data-item")) document.querySelector("#item h1")?.focus();
     if (!answer || !form.hasAttribute("data-ask")) return;
     say(answer.dataset.say);
@@ -74,11 +106,16 @@
 
   const send = async (form, submitter) => {
     if (form.dataset.sending) return;
-    busy(form, true);
     const quiet = form.hasAttribute("data-auto");
+    const explains = form.hasAttribute("data-explain");
+    // Whoever goes on to the next question does not wait for the words of the last one.
+    if (form.hasAttribute("data-ask")) { for (const one of explaining) one.abort(); explaining = []; }
+    const giveUp = new AbortController();
+    if (explains) explaining.push(giveUp);
+    busy(form, true);
     try {
       const body = new URLSearchParams(new FormData(form, submitter));
-      const response = await fetch(form.action, { method: "POST", body, headers: { "X-Requested-With": "fetch" } });
+      const response = await fetch(form.action, { method: "POST", body, headers: { "X-Requested-With": "fetch" }, signal: giveUp.signal });
       if (response.headers.get("X-Fragment")) {
         document.getElementById("trouble")?.replaceChildren();
         for (const input of form.querySelectorAll("textarea")) { document.getElementById(`${input.name}-error`)?.remove(); input.removeAttribute("aria-invalid"); }
@@ -89,16 +126,21 @@
       }
       const found = await response.json();
       busy(form, false);
-      if (found.field) fieldError(form, found.field, found.message);
+      if (found.field) { fieldError(form, found.field, found.message); offer(form, found.field, found.places); }
       else if (!quiet) tell(found.error);
     } catch {
       busy(form, false);
-      if (!quiet) tell({ title: "The connection failed", what: "Your text is still here, and no try is used twice for it.", next: "Check your connection and press the button again." });
+      if (!quiet && !giveUp.signal.aborted) tell({ title: "The connection failed", what: "Your text is still here, and no try is used twice for it.", next: "Check your connection and press the button again." });
     }
   };
 
   const wake = (root) => {
     for (const form of root.querySelectorAll("form[data-auto]")) send(form);
+    // Once a reader has chosen to see such texts, the next ones open by themselves.
+    for (const cover of root.querySelectorAll("details.reveal")) {
+      if (revealed) cover.open = true;
+      cover.addEventListener("toggle", () => { revealed = cover.open; });
+    }
     for (const button of root.querySelectorAll("[data-return]")) {
       button.hidden = window.parent === window;
       button.addEventListener("click", () => window.parent.postMessage({ dynahit: "return" }, button.dataset.return));
@@ -167,5 +209,5 @@
     handIn.submit();
   }
   wake(document);
-  if (document.getElementById("verdict") && document.querySelector("#answer[data-done]")) document.getElementById("verdict").focus({ preventScroll: true });
+  if (document.getElementById("verdict") && document.querySelector("#model-answer[data-done]")) document.getElementById("verdict").focus({ preventScroll: true });
 })();

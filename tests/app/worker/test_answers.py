@@ -89,7 +89,9 @@ def test_a_stored_explanation_is_shown_with_its_words(session: Session) -> None:
     explanation = attempt_view(TASK, attempt, 1).explanation
 
     assert explanation is not None
-    assert [(piece.text, piece.mark) for piece in explanation.pieces] == [
+    (shown,) = explanation.texts
+    assert shown.label == ""
+    assert [(piece.text, piece.mark) for piece in shown.pieces] == [
         ("Cold", "against-3"),
         (" ", ""),
         ("soup", ""),
@@ -97,10 +99,11 @@ def test_a_stored_explanation_is_shown_with_its_words(session: Session) -> None:
         ("again", "for-2"),
         (".", ""),
     ]
-    assert [(row.text, row.direction, row.share) for row in explanation.rows] == [
-        ("Cold", "against", "100"),
-        ("soup", "hardly any", "2"),
-        ("again", "for", "50"),
+    assert [(row.text, row.direction, row.share, row.number) for row in explanation.rows] == [
+        ("Cold", "against", "100", "-0.800"),
+        ("soup", "hardly any", "2", "+0.020"),
+        ("again", "for", "50", "+0.400"),
     ]
+    assert (explanation.method, explanation.steps, explanation.delta) == ("ig", 20, "0.1000")
     assert explanation.target == "positive"
     assert not explanation.exact

@@ -26,6 +26,7 @@ from hits.states import AssignmentState, AttemptState, HitState
 from hits.tasks.sentiment import TASK
 from inference.engine import EngineSettings, InProcessEngine, ModelSource
 from inference.errors import ModelQueueFull, ModelWarmingUp, NothingToRead
+from inference.target import ModelCard
 from tests.app.conftest import ASSIGNMENT, WORKER, RuleEngine, ask, frame_query, open_page, token_in
 from tests.factories import make_assignment, make_attempt, make_batch, make_context, make_hit, make_round
 
@@ -239,7 +240,11 @@ def test_a_script_gets_a_fragment_with_the_parts_that_change(client: FlaskClient
 
     assert response.headers["X-Fragment"] == "1"
     assert "<html" not in response.text
-    assert [part["id"] for part in soup(response).body.find_all(recursive=False)] == ["trouble", "tries", "answer"]
+    assert [part["id"] for part in soup(response).body.find_all(recursive=False)] == [
+        "trouble",
+        "tries",
+        "model-answer",
+    ]
 
 
 def test_the_bars_are_a_table_with_words(client: FlaskClient, token: str) -> None:
@@ -512,8 +517,8 @@ def test_a_page_asks_again_by_itself_only_while_the_model_warms_up(
     engine.error = ModelUnavailable("down")
     down = ask(client, token, "I am sad.", script=True)
 
-    assert soup(warming).find(id="answer")["data-again"] == "3000"
-    assert not soup(down).find(id="answer").has_attr("data-again")
+    assert soup(warming).find(id="model-answer")["data-again"] == "3000"
+    assert not soup(down).find(id="model-answer").has_attr("data-again")
 
 
 def test_the_same_text_is_asked_again_after_a_failure(client: FlaskClient, token: str, engine: RuleEngine) -> None:
@@ -556,16 +561,19 @@ def test_a_model_that_hangs_is_given_up_in_time(
     class Hanging:
         calls = 0
 
-        def predict_all(self, texts: Any) -> Any:
+        model_id, revision = "rule", "one"
+        card = ModelCard("rule", "one", TASK.label_codes)
+
+        def predict_all(self, inputs: Any) -> Any:
             self.calls += 1
             if self.calls > 1:
                 never.wait(20)
-            return [RuleEngine().predict("sentiment", {"statement": text}) for text in texts]
+            return [RuleEngine().predict("sentiment", {"statement": text}) for (text,) in inputs]
 
-        def explain(self, text: str, target: str) -> Any:
-            return RuleEngine().explain("sentiment", {"statement": text}, target)
+        def explain(self, item: Any, target: str, method: str | None = None) -> Any:
+            return RuleEngine().explain("sentiment", {"statement": item[0]}, target)
 
-    source = ModelSource(labels=TASK.label_codes, text_field="statement", load=Hanging)
+    source = ModelSource(TASK.kind, TASK.model_fields, TASK.label_codes, load=Hanging)
     engine = InProcessEngine({"sentiment": source}, EngineSettings(lanes=1, predict_seconds=0.2))
     app = create_app(settings, engine=engine, clock=clock)
     client = app.test_client()
@@ -657,8 +665,8 @@ def test_an_explanation_marks_the_words_and_says_what_the_marks_mean(
         ("am", "against-2"),
         ("sad", "for-2"),
     ]
-    assert "solid line marks words that made the model say negative" in page.find("p", class_="legend").get_text()
-    assert next(row.get_text(" ", strip=True) for row in page.find("tbody").find_all("tr")) == "I for negative 100"
+    assert "solid line marks words that spoke for negative" in page.find("p", class_="legend").get_text()
+    assert next(row.get_text(" ", strip=True) for row in page.find("tbody").find_all("tr")) == "I for it 100 +1.000"
 
 
 def test_an_explanation_is_made_once(client: FlaskClient, token: str, rows: Rows, engine: RuleEngine) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hits.errors import AmbiguousAnswer, InvalidAnswer, InvalidInput
 from hits.predictions import AnswerSpan, MemberAnswer, Prediction
-from hits.tasks import AnswerKind, QuizItem, SpanInput, digest_of, incomplete, task, token_f1
+from hits.tasks import AnswerKind, ContextField, QuizItem, SpanInput, digest_of, incomplete, task, token_f1
 from hits.tasks._spec import checked_text
 from hits.tasks._squad import answer_words
 
@@ -271,6 +271,7 @@ def test_every_finding_about_a_task_is_told() -> None:
         ({"answer_fields": (*QA.answer_fields, SpanInput("second", "s", "", "passage"))}, "one answer at most"),
         ({"answer_fields": (QA.answer_fields[0], SpanInput("answer", "a", "", "page"))}, "no context field"),
         ({"answer_fields": ()}, "nothing to answer"),
+        ({"context_fields": (*QA.context_fields, ContextField("token", "t", 9))}, "a name of the page's own"),
         ({"quiz": (QuizItem("Who?", "right", "f", {"passage": "a b"}, "c"),)}, "must stand once"),
         ({"quiz": (QuizItem("Who?", "right", "f", {"page": "a b"}, "a"),)}, "unknown field 'page'"),
     ],
