@@ -189,9 +189,12 @@ def words_of(
         ]
         spans, owners = gather(word_spans(text[:read]), [offsets for offsets, _ in mine])
         totals = [0.0] * len(spans)
-        for owner, (_, score) in zip(owners, mine, strict=True):
-            if owner is not None:
-                totals[owner] += score
+        # A piece without characters (a space of its own) counts for the word that it leads to, so that nothing is lost.
+        following = next((owner for owner in reversed(owners) if owner is not None), None)
+        for owner, (_, score) in zip(reversed(owners), reversed(mine), strict=True):
+            following = following if owner is None else owner
+            if following is not None:
+                totals[following] += score
         words += [
             WordAttribution(start=start, end=end, text=text[start:end], score=total, field=field)
             for (start, end), total in zip(spans, totals, strict=True)

@@ -199,7 +199,7 @@ def _licence(folder: Path) -> str | None:
 
     try:
         stated = (metadata_load(folder / "README.md") or {}).get("license")
-    except (OSError, ValueError):
+    except Exception:  # whatever is wrong with a card's header, it states no licence that could be read
         return None
     if isinstance(stated, list):
         stated = ", ".join(str(one) for one in stated)

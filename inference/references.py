@@ -117,10 +117,10 @@ def _ensemble(text: str, rest: str) -> EnsembleReference:
             f"{text!r} is no ensemble. Write ensemble:POLICY(REFERENCE, REFERENCE, ...); "
             f"the policies are {', '.join(POLICIES)}."
         )
+    if "ensemble:" in match["members"]:
+        raise InvalidInput(f"{text!r} has an ensemble inside an ensemble. Name the models themselves.")
     members = [parse_reference(part) for part in _split(match["members"])]
     singles = tuple(member for member in members if not isinstance(member, EnsembleReference))
-    if len(singles) != len(members):
-        raise InvalidInput(f"{text!r} has an ensemble inside an ensemble. Name the models themselves.")
     if len(singles) < 2 or len(set(singles)) != len(singles):
         raise InvalidInput(f"{text!r} has {len(singles)} members; an ensemble needs two or more, all different.")
     needed = int(policy["needed"]) if policy["needed"] else None

@@ -62,18 +62,21 @@ def span_score(loaded: LoadedModel, window: Encoded, first: int, last: int) -> S
 
 
 def windows_holding(windows: Sequence[Encoded], field: int, start: int, end: int) -> list[tuple[Encoded, int, int]]:
-    """Return the windows that hold the whole stretch of a field, with the positions of its first and last piece.
+    """Return the windows that hold most of a stretch of a field, with the positions of its first and last piece there.
 
-    Characters that no piece stands for (invisible ones) count as held.
+    Usually they hold it whole; an answer that was widened to whole words at a window's edge may be held by none. A
+    stretch of which no window holds half is given none. Characters without a piece (invisible ones) don't count.
     """
     touching = [
         [at for at, piece in enumerate(window.pieces) if piece.field == field and piece.start < end > start < piece.end]
         for window in windows
     ]
-    starts = [window.pieces[places[0]].start for window, places in zip(windows, touching, strict=True) if places]
-    ends = [window.pieces[places[-1]].end for window, places in zip(windows, touching, strict=True) if places]
+    all_of_it = {window.pieces[at].start for window, places in zip(windows, touching, strict=True) for at in places}
+    held = [len({window.pieces[at].start for at in places}) for window, places in zip(windows, touching, strict=True)]
+    if not all_of_it or max(held) * 2 < len(all_of_it):
+        return []
     return [
         (window, places[0], places[-1])
-        for window, places in zip(windows, touching, strict=True)
-        if places and window.pieces[places[0]].start == min(starts) and window.pieces[places[-1]].end == max(ends)
+        for window, places, count in zip(windows, touching, held, strict=True)
+        if count == max(held)
     ]

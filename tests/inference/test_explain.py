@@ -159,9 +159,9 @@ def test_what_is_no_stretch_of_the_passage_is_refused(reader: SpanReader, target
         reader.explain((PASSAGE, QUESTION), target)
 
 
-def test_a_span_longer_than_any_window_is_refused_with_the_reason(reader: SpanReader) -> None:
-    with pytest.raises(ModelNotLoaded, match="no window"):
-        reader.explain((PASSAGE, QUESTION), f"0-{len(PASSAGE) - 1}")
+def test_a_span_of_which_no_window_holds_half_is_refused_with_the_reason(reader: SpanReader) -> None:
+    with pytest.raises(ModelNotLoaded, match="too long"):
+        reader.explain((PASSAGE * 3, QUESTION), f"0-{len(PASSAGE) * 3 - 1}")
 
 
 def of_captum(score: Score, steps: int, rule: str) -> list[float]:
