@@ -146,6 +146,14 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _key_is_whole(self) -> Settings:
+        if (self.aws_access_key_id is None) != (self.aws_secret_access_key is None):
+            raise ValueError(
+                "MARKETPLACE_AWS_ACCESS_KEY_ID and MARKETPLACE_AWS_SECRET_ACCESS_KEY go together: set both, or none"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _mail_is_whole(self) -> Settings:
         if (self.smtp_host is None) != (self.mail_from is None):
             raise ValueError("MARKETPLACE_SMTP_HOST and MARKETPLACE_MAIL_FROM go together: set both, or none")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import SecretStr, ValidationError
 
 from app.marketplace.settings import Settings, SettingsMissing, origin, origin_text, settings_from_environment
+from hits.marketplace.transports import transports
 
 SECRET = "0123456789abcdef0123456789abcdef"
 
@@ -127,3 +130,63 @@ def test_a_site_address_that_is_no_origin_is_refused(url: str) -> None:
 def test_an_origin_is_written_as_browsers_write_it(url: str, text: str) -> None:
     assert origin_text(url) == text
     assert origin(url) == origin(text)
+
+
+def whole(**changes: Any) -> Settings:
+    return Settings(database_url="sqlite://", secret_key=SecretStr("k" * 32), **changes)
+
+
+def test_by_default_nothing_leaves_but_webhooks_and_nobody_signs_up_uninvited() -> None:
+    settings = whole()
+
+    assert (settings.sign_up, settings.sends_mail) == ("invitation", False)
+    assert set(transports(settings.delivery_settings())) == {"Webhook"}
+
+
+def test_what_is_set_reaches_the_process_that_delivers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "DATABASE_URL": "sqlite://",
+        "SECRET_KEY": "k" * 32,
+        "SMTP_HOST": "mail.example.org",
+        "SMTP_SECURITY": "starttls",
+        "SMTP_USER": "market",
+        "SMTP_PASSWORD": "hidden",
+        "MAIL_FROM": "Market <m@example.org>",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "hidden",
+        "WEBHOOKS": "0",
+        "WEBHOOK_CA_FILE": "",
+    }.items():
+        monkeypatch.setenv(f"MARKETPLACE_{name}", value)
+
+    settings = settings_from_environment()
+
+    assert settings.engine_settings().sends_mail
+    assert set(transports(settings.delivery_settings())) == {"SQS", "SNS", "Email"}
+    assert "hidden" not in repr(settings) + repr(settings.delivery_settings())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"smtp_host": "mail.example.org"}, "go together"),
+        ({"mail_from": "m@example.org"}, "go together"),
+        ({"smtp_host": "127.0.0.1", "mail_from": "nobody"}, "a sender such as"),
+        ({"smtp_host": "127.0.0.1", "mail_from": "m@example.org", "smtp_user": "m"}, "go together"),
+        (
+            {"smtp_host": "h.example", "mail_from": "m@h.example", "smtp_user": "m", "smtp_password": SecretStr("p")},
+            "for all to read",
+        ),
+        ({"aws_access_key_id": "key"}, "go together"),
+        ({"webhook_ca_file": "/nowhere.pem"}, "PEM form"),
+        ({"sign_up": "everybody"}, "invitation"),
+        ({"sign_up_limit": "many"}, "limits such as"),
+        ({"mail_limit": ""}, "limits such as"),
+        ({"webhook_seconds": 0}, "greater than 0"),
+        ({"smtp_port": 70000}, "65535"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_at_the_start(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        whole(**changes)
