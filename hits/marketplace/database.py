@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,13 +15,15 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, Executable, create_engine, event
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
 from hits.marketplace.tables import Base, ClockRow
 
 VERSION_TABLE: Final = "mp_alembic_version"
 _BUSY_TIMEOUT_SECONDS: Final = 30
+_IDLE_SECONDS: Final = 5.0
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -33,6 +37,11 @@ class Store:
         self._one_at_a_time = threading.RLock()
         self._writing = self.engine.execution_options(mp_begin="IMMEDIATE")
         self._looking = self.engine.execution_options(mp_begin="", isolation_level="AUTOCOMMIT")
+
+    @property
+    def writes_one_at_a_time(self) -> bool:
+        """Whether a write locks the whole database, as on SQLite."""
+        return self.engine.dialect.name == "sqlite"
 
     def create_schema(self) -> None:
         """Create the tables that are missing."""
@@ -75,7 +84,10 @@ def engine_for(database_url: str) -> Engine:
     """Return an engine; on SQLite with WAL, synchronous=FULL, foreign keys, and write locks taken at BEGIN."""
     url = make_url(database_url)
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, hide_parameters=True, pool_pre_ping=True, pool_size=10, max_overflow=20)
+        engine = create_engine(url, hide_parameters=True, pool_size=10, max_overflow=20)
+        event.listen(engine, "checkin", _note_use)
+        event.listen(engine, "checkout", partial(_ping_if_idle, engine))
+        return engine
     if url.database in {None, "", ":memory:"}:
         engine = create_engine(
             url, hide_parameters=True, poolclass=StaticPool, connect_args={"check_same_thread": False}
@@ -95,6 +107,25 @@ def upgrade(database_url: str) -> None:
     config.set_main_option("script_location", str(_MIGRATIONS))
     config.attributes["database_url"] = database_url
     command.upgrade(config, "head")
+
+
+def _note_use(_connection: Any, record: ConnectionPoolEntry) -> None:
+    record.info["used"] = time.monotonic()
+
+
+def _ping_if_idle(engine: Engine, connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
+    """Ask a connection that has lain idle whether its server still answers; the pool replaces one that does not.
+
+    One that was used a moment ago is not asked, which would double the round trips of a short call.
+    """
+    if time.monotonic() - record.info.get("used", time.monotonic()) < _IDLE_SECONDS:
+        return
+    try:
+        alive = engine.dialect.do_ping(connection)
+    except Exception as error:  # whatever the driver raises, this connection is of no use
+        raise DisconnectionError from error
+    if not alive:
+        raise DisconnectionError
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

@@ -51,8 +51,11 @@ class Marketplace(WorkerSide, RequesterSide, OperatorSide):
         try:
             row, checked = operations.prepare(operation, params)
             look = partial(admission.admit, requester_id=requester_id, lock=row.writes and row.locks)
-            with self._transaction(writes=row.writes, look=look) as transaction:
-                return row.function(transaction, requester_id, checked)
+            function = partial(row.function, requester_id=requester_id, params=checked)
+            if row.writes:
+                return self._write(requester_id, look, function)
+            with self._transaction(writes=False, look=look) as transaction:
+                return function(transaction)
         except MarketplaceError as error:
             raise error.stamped(self.clock.now()) from error.__cause__
 

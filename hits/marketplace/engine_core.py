@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy.orm import Session
 
-from hits.marketplace import database, groups, reviews, timers
+from hits.marketplace import commits, database, groups, reviews, timers
 from hits.marketplace.clock import Clock, MovableClock, SystemClock
 from hits.marketplace.errors import OperatorError
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.transactions import Transaction
+
+Look = Callable[[Session, datetime], bool]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class _Done(Generic[Result]):
+    transaction: Transaction
+    result: Result
 
 
 class EngineCore:
@@ -33,6 +45,7 @@ class EngineCore:
         """
         self.settings = settings
         self.store = database.Store(database_url)
+        self._commits = commits.Commits(self.store, _finish)
         self.clock: Clock = clock or SystemClock()
         if settings.movable_clock:
             self.clock = MovableClock(self.clock, self.store.clock_offset)
@@ -67,7 +80,7 @@ class EngineCore:
 
     @contextmanager
     def _transaction(
-        self, *, writes: bool = True, settle: bool = True, look: Callable[[Session, datetime], bool] = timers.is_due
+        self, *, writes: bool = True, settle: bool = True, look: Look = timers.is_due
     ) -> Iterator[Transaction]:
         """Yield a transaction before which what is due is settled; `look` comes first and says if anything is."""
         now = self.clock.now()
@@ -77,7 +90,35 @@ class EngineCore:
                     transaction = Transaction(session, now, self.settings)
                     yield transaction
                     reviews.finish(transaction)
-                    groups.finish(transaction)
+                    groups.finish(session, [transaction])
                     return
             timers.settle(self.store, now, self.settings)
             settle = False
+
+    def _write(self, requester_id: str, look: Look, function: Callable[[Transaction], Result]) -> Result:
+        """Carry out a write of one requester as `_transaction` would, perhaps in one commit with others.
+
+        On SQLite, where only one can write at a time, with anybody's; else with the same requester's, since those
+        would wait for each other's lock of the account.
+        """
+        now = self.clock.now()
+        queue = "" if self.store.writes_one_at_a_time else requester_id
+
+        def attempt(session: Session, *, settle: bool) -> _Done[Result] | None:
+            if look(session, now) and settle:
+                return None
+            transaction = Transaction(session, now, self.settings)
+            result = function(transaction)
+            reviews.finish(transaction)
+            session.flush()
+            return _Done(transaction, result)
+
+        done = self._commits.run(queue, partial(attempt, settle=True))
+        if done is None:
+            timers.settle(self.store, now, self.settings)
+            done = self._commits.run(queue, partial(attempt, settle=False))
+        return cast("_Done[Result]", done).result
+
+
+def _finish(session: Session, done: Iterable[_Done[Any] | None]) -> None:
+    groups.finish(session, [one.transaction for one in done if one is not None])

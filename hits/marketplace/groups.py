@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
 from sqlalchemy import bindparam, select, update
+from sqlalchemy.orm import Session
 
 from hits.marketplace.money import from_cents
 from hits.marketplace.tables import AssignmentRow, HitGroupRow, HitRow
@@ -32,9 +34,7 @@ _LATEST_WORK: Final = (
     .limit(LATEST)
 )
 _MEASURE: Final = (
-    update(HitGroupRow)
-    .where(HitGroupRow.hit_type_id == bindparam("type_id"))
-    .values(work_seconds=bindparam("seconds"))
+    update(HitGroupRow).where(HitGroupRow.hit_type_id == bindparam("type_id")).values(work_seconds=bindparam("seconds"))
 )
 
 
@@ -53,16 +53,19 @@ def handed_in(transaction: Transaction, assignment: AssignmentRow) -> None:
     transaction.measured.add(assignment.hit_type_id)
 
 
-def finish(transaction: Transaction) -> None:
+def finish(session: Session, transactions: Iterable[Transaction]) -> None:
     """Write what has changed. It comes last before the commit, type by type in order, so that nobody waits for long.
 
     Two that change the same groups cannot block each other: each has all its other locks by now.
     """
-    session = transaction.session
-    session.flush()
-    changes, measured = dict(transaction.opened), set(transaction.measured)
-    transaction.opened.clear()
-    transaction.measured.clear()
+    changes: dict[str, tuple[int, int]] = {}
+    measured: set[str] = set()
+    for transaction in transactions:
+        transaction.session.flush()
+        for type_id, (plain, html) in transaction.opened.items():
+            before = changes.get(type_id, (0, 0))
+            changes[type_id] = (before[0] + plain, before[1] + html)
+        measured |= transaction.measured
     for type_id in sorted({*changes, *measured}):
         plain, html = changes.get(type_id, (0, 0))
         if plain or html:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from hits.marketplace import assignment_operations as assignments
 from hits.marketplace import blocks, hit_types, messages, notifications, qualifications, reviews
@@ -15,7 +15,13 @@ from hits.marketplace.limits import check_limits
 from hits.marketplace.model_check import check_parameters
 from hits.marketplace.transactions import Transaction
 
-Function = Callable[[Transaction, str, dict[str, Any]], dict[str, Any]]
+
+class Function(Protocol):
+    """What carries out one operation for one requester, whose parameters have been checked."""
+
+    def __call__(self, transaction: Transaction, requester_id: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the operation's output."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def settle(store: Store, now: datetime, settings: MarketplaceSettings) -> int:
             with store.session(writes=True) as session:
                 transaction = Transaction(session, now, settings)
                 count = _settle_batch(transaction, requester_id)
-                groups.finish(transaction)
+                groups.finish(session, [transaction])
             done += count
 
 
