@@ -70,7 +70,7 @@ class FineTuningUnusable(ModelNotLoaded):
     def __init__(self, folder: Path, reason: str) -> None:
         super().__init__(
             f"The fine-tuning in {folder} can't be used: {reason}. "
-            "Restore the folder from the repository or train it again with python -m inference.train."
+            "Restore the folder from the repository or train it again with `dynahit model train`."
         )
         self.folder = folder
 

@@ -55,7 +55,7 @@ def load_model(
         return Ensemble(members, policy_of(parsed))
     if isinstance(parsed, ServedReference):
         return served_model(spec, parsed, remote)
-    return _asked_as(spec, _load(spec, parsed, base=base, local_files_only=local_files_only))
+    return asked_as(spec, _load(spec, parsed, base=base, local_files_only=local_files_only))
 
 
 def published_model(
@@ -67,10 +67,11 @@ def published_model(
     loaded = load_published(
         folder, labels, source=model_id, model_id=model_id, revision=revision, stated_labels=stated_labels
     )
-    return _asked_as(spec, loaded)
+    return asked_as(spec, loaded)
 
 
-def _asked_as(spec: TaskSpec, loaded: LoadedModel) -> TargetModel:
+def asked_as(spec: TaskSpec, loaded: LoadedModel) -> TargetModel:
+    """Return the loaded model, asked with the labels and fields of the task. Raises ModelNotLoaded."""
     if spec.kind is AnswerKind.SPAN:
         return SpanReader(loaded, spec.model_fields)
     return Classifier(loaded, spec.label_codes, spec.model_fields)

@@ -1,0 +1,1 @@
+"""How the models that come with the repository were made: published data, recipes, fine-tuning, measuring."""

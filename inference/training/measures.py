@@ -1,0 +1,84 @@
+"""How good a model is on labelled rows: accuracy, macro F1 and confusion, or exact match and F1 of spans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hits.predictions import Prediction
+from hits.tasks import RIGHT_FROM_F1, exact_match, token_f1
+from inference.target import ModelInput, TargetModel
+from inference.training.corpora import Asked, Row
+
+AT_ONCE = 32
+
+
+def measure(
+    model: TargetModel, rows: Sequence[Row | Asked], *, advance: Callable[[int], None] = lambda rows: None
+) -> dict[str, Any]:
+    """Return what the model reaches on the rows, as JSON. ``advance`` is told how many more rows are done.
+
+    Of classifiers: accuracy, macro_f1 and confusion (right label -> answered label -> rows). Of readers: exact_match,
+    f1 (each the best over a question's answers, as SQuAD does) and right, the part of answers that don't count as
+    fooled. All but the confusion are from 0 to 1. Raises ValueError when there are no rows.
+    """
+    if not rows:
+        raise ValueError("there are no rows to measure on")
+    asked = [row for row in rows if isinstance(row, Asked)]
+    if asked:
+        said = _answers(model, [(row.passage, row.question) for row in asked], advance)
+        return _spans(asked, said)
+    texts = [row for row in rows if isinstance(row, Row)]
+    return _labels(texts, _answers(model, [row.texts for row in texts], advance), model.card.labels)
+
+
+def macro_f1(confusion: Mapping[str, Mapping[str, int]]) -> float:
+    """Return the mean over the labels of the harmonic mean of precision and recall; 0 for a label never met."""
+    scores = []
+    for label in confusion:
+        right = confusion[label][label]
+        there = sum(confusion[label].values())
+        answered = sum(row[label] for row in confusion.values())
+        scores.append(2 * right / (there + answered) if there + answered else 0.0)
+    return sum(scores) / len(scores)
+
+
+def _answers(model: TargetModel, inputs: Sequence[ModelInput], advance: Callable[[int], None]) -> list[Prediction]:
+    # Inputs of like length share a batch, so that little is computed for padding.
+    order = sorted(range(len(inputs)), key=lambda index: sum(len(text) for text in inputs[index]))
+    said: dict[int, Prediction] = {}
+    for start in range(0, len(order), AT_ONCE):
+        part = order[start : start + AT_ONCE]
+        said.update(zip(part, model.predict_all([inputs[index] for index in part]), strict=True))
+        advance(len(part))
+    return [said[index] for index in range(len(inputs))]
+
+
+def _labels(rows: Sequence[Row], said: Sequence[Prediction], labels: Sequence[str]) -> dict[str, Any]:
+    confusion = {right: dict.fromkeys(labels, 0) for right in labels}
+    for row, prediction in zip(rows, said, strict=True):
+        confusion[row.label][prediction.label] += 1
+    right = sum(confusion[label][label] for label in labels)
+    return {
+        "rows": len(rows),
+        "accuracy": round(right / len(rows), 4),
+        "macro_f1": round(macro_f1(confusion), 4),
+        "confusion": confusion,
+    }
+
+
+def _spans(rows: Sequence[Asked], said: Sequence[Prediction]) -> dict[str, Any]:
+    exact = right = 0
+    total = 0.0
+    for row, prediction in zip(rows, said, strict=True):
+        given = "" if prediction.span is None else prediction.span.text
+        best = max(token_f1(given, answer.text) for answer in row.answers)
+        exact += any(exact_match(given, answer.text) for answer in row.answers)
+        right += best >= RIGHT_FROM_F1
+        total += best
+    return {
+        "rows": len(rows),
+        "exact_match": round(exact / len(rows), 4),
+        "f1": round(total / len(rows), 4),
+        "right": round(right / len(rows), 4),
+    }
