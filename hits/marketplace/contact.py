@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, func, select
 
-from hits.marketplace import blocks, eligibility, lifecycle, messages, workers
+from hits.marketplace import blocks, eligibility, lifecycle, mails, messages, workers
 from hits.marketplace.errors import (
     BlockedByRequester,
     HitUnknown,
     MessageUnfit,
+    NothingThere,
     NotQualified,
-    OperatorError,
     WroteTooOften,
 )
 from hits.marketplace.identifiers import new_entity_id
@@ -24,6 +24,7 @@ from hits.marketplace.tables import (
     AssignmentRow,
     HitRow,
     HitTypeRow,
+    MailRow,
     MessageRow,
     RequesterMessageRow,
     RequesterRow,
@@ -43,8 +44,9 @@ _MOST_IN_ALL: Final = 20
 def write(transaction: Transaction, worker_id: str, hit_id: str, text: str) -> str:
     """Put a worker's message about a HIT into its requester's inbox and return the message's id.
 
-    It names the worker's newest assignment of that HIT, if there is one. Raises WorkerUnknown, HitUnknown,
-    BlockedByRequester and NotQualified (from somebody who never had the HIT), MessageUnfit, WroteTooOften.
+    It names the worker's newest assignment of that HIT, if there is one; the requester is told by mail, where there is
+    mail. Raises WorkerUnknown, HitUnknown, BlockedByRequester and NotQualified (from somebody who never had the HIT),
+    MessageUnfit, WroteTooOften.
     """
     worker = workers.lock(transaction, worker_id)
     hit, assignment_id = seen_hit(transaction, worker, hit_id)
@@ -58,6 +60,7 @@ def write(transaction: Transaction, worker_id: str, hit_id: str, text: str) -> s
         words("You have sent %(count)d messages to this requester.", count=_MOST_TO_ONE),
     )
     _check_rate(transaction, of_worker, _MOST_IN_ALL, words("You have sent %(count)d messages.", count=_MOST_IN_ALL))
+    _tell_by_mail(transaction, hit.requester_id)
     return tell_requester(
         transaction,
         hit.requester_id,
@@ -118,7 +121,7 @@ def reply(transaction: Transaction, requester_id: str, message_id: str, text: st
         )
     )
     if row is None or row.worker_id is None:
-        raise OperatorError(f"There is no worker's message {message_id!r} in this inbox.")
+        raise NothingThere(f"There is no worker's message {message_id!r} in this inbox.")
     answer = checked_text(text)
     row.answered_at = row.answered_at or transaction.now
     title = _title(transaction, row.hit_id)
@@ -172,6 +175,18 @@ def checked_text(text: str) -> str:
     if not 0 < len(kept) <= LONGEST_MESSAGE:
         raise MessageUnfit(len(kept), LONGEST_MESSAGE)
     return kept
+
+
+def _tell_by_mail(transaction: Transaction, requester_id: str) -> None:
+    requester = transaction.session.get_one(RequesterRow, requester_id)
+    if requester.email is None:
+        return
+    # One that has not gone out yet tells of this message too.
+    waiting = select(MailRow.seq).where(
+        MailRow.kind == mails.WORKER_WROTE, MailRow.address == requester.email, MailRow.state == "Waiting"
+    )
+    if transaction.session.scalar(waiting.limit(1)) is None:
+        mails.queue(transaction, mails.WORKER_WROTE, requester.email)
 
 
 def _check_rate(transaction: Transaction, condition: ColumnElement[bool], most: int, said: Words) -> None:

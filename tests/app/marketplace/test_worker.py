@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from hits.marketplace import groups
 from hits.marketplace.clock import TestClock
 from hits.marketplace.engine import Marketplace
 from tests.app.marketplace.conftest import PASSWORD, Account, Visitor, accepted, hit_params, new_worker, question
@@ -227,6 +228,8 @@ def test_the_measured_pay_is_shown_and_sorts(
     assert "Measured pay per hour not measured yet" in worker.text()
     worker.get(f"/hits/{measured['HITId']}")
     assert "Measured pay per hour $6.00" in worker.text()
+    assert f"over the latest {groups.LATEST} submissions" in worker.text()
+    assert f"{groups.LEAST_WORKERS} workers have submitted {groups.LEAST_SUBMISSIONS} HITs" in worker.text()
     worker.get("/hits?sort=most")
     assert len(titles(worker)) == 2
     assert dear["HITId"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 
@@ -17,6 +18,7 @@ from hits.marketplace.errors import (
     WroteTooOften,
 )
 from tests.hits.marketplace.market import HIT_PROPERTIES, Market, external_question
+from tests.hits.marketplace.people import house
 from tests.hits.marketplace.test_qualifications import create
 from tests.hits.marketplace.test_work import all_at_once
 
@@ -174,3 +176,29 @@ def test_pages_of_messages(market: Market) -> None:
         (3, 3, 5),
         (3, 3, 5),
     ]
+
+
+def test_a_requester_with_an_address_is_told_by_mail_once_for_what_has_not_gone_out(database_url: str) -> None:
+    with house(database_url) as opened:
+        engine, worker_id = opened.engine, opened.worker()
+        opened.box.letters.clear()
+        hits = []
+        for email in ("lab@example.org", None):
+            requester_id = engine.create_requester("Lab", email=email).requester_id
+            engine.top_up(requester_id, Decimal(10))
+            hit = {**HIT_PROPERTIES, "LifetimeInSeconds": 3600, "Question": external_question()}
+            hit_id = engine.call(requester_id, "CreateHIT", hit)["HIT"]["HITId"]
+            engine.contact_requester(worker_id, hit_id, "The secret of my life")
+            engine.contact_requester(worker_id, hit_id, "Another one")
+            hits.append(hit_id)
+
+        opened.post()
+
+        (letter,) = opened.box.letters
+        assert letter.address == "lab@example.org"
+        assert "secret" not in letter.text
+        assert worker_id not in letter.text + letter.subject
+        for hit_id in hits:
+            engine.contact_requester(worker_id, hit_id, "More")
+        opened.post()
+        assert len(opened.box.letters) == 2
