@@ -57,6 +57,11 @@ $(BIN)/python:
 	@echo "Making a virtual environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
+# Installing is done by a second make that holds a lock: whoever waited for it finds everything there.
+ifndef INSTALLING
+$(VENV)/.installed $(VENV)/.installed-test: setup.cfg constraints.txt pyproject.toml
+	@$(PYTHON) app/cli/install_lock.py $(VENV)/.install.lock $(MAKE) --no-print-directory --silent INSTALLING=1 $@
+else
 $(VENV)/.installed: setup.cfg constraints.txt pyproject.toml | $(BIN)/python
 	@$(BIN)/python app/cli/download_plan.py "$(TORCH)"
 	@$(TORCH_FITS) || { echo "Installing torch"; $(PIP) "$(TORCH)" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)); }
@@ -70,3 +75,4 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	@echo "Installing what the tests need"
 	@$(PIP) --constraint constraints.txt --editable '.[inference,test]'
 	@touch $@
+endif
