@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
-from typing import NoReturn
 
 import click
-from rich.console import Console
-from rich.table import Table
 
+from app.cli import operators
 from app.cli.marketplace_deliver import deliver
+from app.cli.marketplace_output import (
+    as_json,
+    find_requester,
+    opened,
+    print_json,
+    print_table,
+    read_settings,
+    shell_user,
+)
 from app.cli.marketplace_up import up
 from app.cli.no_auth import NO_AUTH_HELP, open_to_all
 from app.cli.serving_marketplace import THREADS, run_server
-from app.marketplace.settings import Settings, SettingsMissing, settings_from_environment
+from app.marketplace.settings import Settings
 from hits.marketplace import database
-from hits.marketplace.engine import Marketplace
-from hits.marketplace.errors import OperatorError, SiteError
 from hits.marketplace.views import Requester
 
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -65,9 +68,6 @@ def duration(text: str) -> timedelta:
     return timedelta(**{UNITS[unit]: int(number)})
 
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-
-
 @click.group("marketplace")
 def marketplace() -> None:
     """The MTurk-compatible marketplace: worker site and Requester API."""
@@ -75,14 +75,16 @@ def marketplace() -> None:
 
 marketplace.add_command(up)
 marketplace.add_command(deliver)
+for command in operators.COMMANDS:
+    marketplace.add_command(command)
 
 
 @marketplace.command()
 def init() -> None:
     """Bring the marketplace's database to the newest schema. Running it again changes nothing."""
-    settings = _settings()
+    settings = read_settings()
     database.upgrade(settings.database_url)
-    with _open(settings) as engine:
+    with opened(settings) as engine:
         engine.settle()
     click.echo("The marketplace's database is ready.")
 
@@ -94,7 +96,7 @@ def init() -> None:
 @click.option("--insecure-no-auth", is_flag=True, help=NO_AUTH_HELP)
 def serve(bind: str, threads: int, deliver: bool, insecure_no_auth: bool) -> None:
     """Run the marketplace's web server, and the deliveries, until stopped."""
-    settings = _settings()
+    settings = read_settings()
     check_bind(bind, settings)
     if insecure_no_auth:
         bind = open_to_all(bind, settings)
@@ -126,12 +128,12 @@ def check_bind(bind: str, settings: Settings) -> None:
 @as_json
 def invite(grants: Sequence[tuple[str, int]], note: str, count: int, as_json: bool) -> None:
     """Make invitations. Each lets one new worker join; their addresses are printed."""
-    settings = _settings()
-    with _open(settings) as engine:
+    settings = read_settings()
+    with opened(settings) as engine:
         codes = [engine.create_invitation(note, grants=dict(grants)) for _ in range(count)]
     found = [{"code": code, "url": join_url(settings, code)} for code in codes]
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     for one in found:
         click.echo(one["url"])
@@ -146,11 +148,11 @@ def join_url(settings: Settings, code: str) -> str:
 @as_json
 def invitations(as_json: bool) -> None:
     """List the invitations."""
-    settings = _settings()
-    with _open(settings) as engine:
+    settings = read_settings()
+    with opened(settings) as engine:
         found = engine.invitations()
     if as_json:
-        _print_json(
+        print_json(
             [
                 {
                     "code": one.code,
@@ -164,7 +166,7 @@ def invitations(as_json: bool) -> None:
             ]
         )
         return
-    _print_table(
+    print_table(
         ("invitation", "note", "grants", "created", "used"),
         [
             (
@@ -186,9 +188,9 @@ def invitations(as_json: bool) -> None:
 @click.option("--note", default="top-up by the operator", show_default=True)
 def top_up(requester: str, amount: Decimal, note: str) -> None:
     """Add AMOUNT dollars to a REQUESTER's account. Name it by id, name or e-mail address."""
-    with _open(_settings()) as engine:
+    with opened(read_settings()) as engine:
         account = find_requester(engine, requester)
-        balance = engine.top_up(account.requester_id, amount, note)
+        balance = engine.operator_top_up(account.requester_id, amount, note, by=shell_user())
     click.echo(f"{account.name} has ${balance.available:,.2f} available and ${balance.on_hold:,.2f} on hold.")
 
 
@@ -200,13 +202,13 @@ def clock(forward: timedelta | None) -> None:
     What becomes due by then happens, in its order. Every process on the same database sees the new time at once.
     It never goes back.
     """
-    settings = _settings()
+    settings = read_settings()
     if not settings.movable_clock:
         raise click.UsageError(
             "This marketplace's clock is the machine's. For a test server on loopback set MARKETPLACE_MOVABLE_CLOCK=1,"
             " for this command and for its server; a clock that went ahead never goes back."
         )
-    with _open(settings) as engine:
+    with opened(settings) as engine:
         now = engine.clock.now() if forward is None else engine.advance_clock(forward)
     click.echo(f"{now:%Y-%m-%d %H:%M:%S} UTC")
 
@@ -226,10 +228,10 @@ def create_requester(name: str, email: str | None, password_stdin: bool, as_json
     password = sys.stdin.readline().rstrip("\n") if password_stdin else None
     if email and password is None:
         password = click.prompt("Password for the console", hide_input=True, confirmation_prompt=True)
-    with _open(_settings()) as engine:
+    with opened(read_settings()) as engine:
         account = engine.create_requester(name, email=email, password=password)
     if as_json:
-        _print_json(_requester_json(account))
+        print_json(_requester_json(account))
         return
     click.echo(f"Created requester {account.name} ({account.requester_id}).")
 
@@ -238,17 +240,17 @@ def create_requester(name: str, email: str | None, password_stdin: bool, as_json
 @as_json
 def list_requesters(as_json: bool) -> None:
     """List the requesters with their money."""
-    with _open(_settings()) as engine:
+    with opened(read_settings()) as engine:
         found = [(account, engine.balance(account.requester_id)) for account in engine.requesters()]
     if as_json:
-        _print_json(
+        print_json(
             [
                 {**_requester_json(account), "available": f"{money.available:.2f}", "on_hold": f"{money.on_hold:.2f}"}
                 for account, money in found
             ]
         )
         return
-    _print_table(
+    print_table(
         ("requester", "name", "e-mail", "available", "on hold"),
         [
             (one.requester_id, one.name, one.email or "", f"${money.available:,.2f}", f"${money.on_hold:,.2f}")
@@ -262,7 +264,7 @@ def list_requesters(as_json: bool) -> None:
 @click.argument("requester")
 def webhook_secret(requester: str) -> None:
     """Show the secret that webhooks to a REQUESTER are signed with."""
-    with _open(_settings()) as engine:
+    with opened(read_settings()) as engine:
         click.echo(engine.webhook_secret(find_requester(engine, requester).requester_id))
 
 
@@ -277,12 +279,16 @@ def reset_link(account: str, is_requester: bool, life: timedelta) -> None:
 
     ACCOUNT is a user name or a worker id. Hand the link to that person only: whoever has it has the account.
     """
-    with _open(_settings()) as engine:
+    with opened(read_settings()) as engine:
         if is_requester:
             link = engine.reset_link(find_requester(engine, account).requester_id, requester=True, life=life)
         else:
             link = engine.reset_link(engine.worker_called(account).worker_id, life=life)
     click.echo(link)
+
+
+for command in operators.REQUESTER_COMMANDS:
+    requester.add_command(command)
 
 
 @marketplace.group()
@@ -295,10 +301,10 @@ def key() -> None:
 @as_json
 def create_key(requester: str, as_json: bool) -> None:
     """Create a key for a REQUESTER. Its secret is shown now and never again."""
-    with _open(_settings()) as engine:
-        made = engine.create_access_key(find_requester(engine, requester).requester_id)
+    with opened(read_settings()) as engine:
+        made = engine.create_access_key(find_requester(engine, requester).requester_id, by=shell_user())
     if as_json:
-        _print_json({"access_key_id": made.access_key_id, "secret_access_key": made.secret})
+        print_json({"access_key_id": made.access_key_id, "secret_access_key": made.secret})
         return
     click.echo(f"AWS_ACCESS_KEY_ID={made.access_key_id}\nAWS_SECRET_ACCESS_KEY={made.secret}")
     click.echo("Keep the secret now: it is not shown again.", err=True)
@@ -309,10 +315,10 @@ def create_key(requester: str, as_json: bool) -> None:
 @as_json
 def list_keys(requester: str, as_json: bool) -> None:
     """List a REQUESTER's keys, without secrets."""
-    with _open(_settings()) as engine:
+    with opened(read_settings()) as engine:
         found = engine.access_keys(find_requester(engine, requester).requester_id)
     if as_json:
-        _print_json(
+        print_json(
             [
                 {
                     "access_key_id": one.access_key_id,
@@ -323,7 +329,7 @@ def list_keys(requester: str, as_json: bool) -> None:
             ]
         )
         return
-    _print_table(
+    print_table(
         ("key", "created", "state"),
         [
             (
@@ -342,61 +348,10 @@ def list_keys(requester: str, as_json: bool) -> None:
 @click.argument("access_key_id")
 def revoke_key(requester: str, access_key_id: str) -> None:
     """End a key of a REQUESTER at once."""
-    with _open(_settings()) as engine:
-        engine.revoke_access_key(find_requester(engine, requester).requester_id, access_key_id)
+    with opened(read_settings()) as engine:
+        engine.revoke_access_key(find_requester(engine, requester).requester_id, access_key_id, by=shell_user())
     click.echo(f"{access_key_id} is revoked; requests signed with it are refused from now on.")
-
-
-def find_requester(engine: Marketplace, wanted: str) -> Requester:
-    """Return the one requester with this id, name or e-mail address.
-
-    Raises click.UsageError if there is none, or more than one.
-    """
-    found = [one for one in engine.requesters() if wanted in {one.requester_id, one.name, one.email}]
-    if len(found) != 1:
-        what = "No requester is" if not found else f"{len(found)} requesters are"
-        raise click.UsageError(f"{what} called {wanted!r}. `dynahit marketplace requester list` shows their ids.")
-    return found[0]
-
-
-def _settings() -> Settings:
-    try:
-        return settings_from_environment()
-    except SettingsMissing as error:
-        _fail(error)
-
-
-@contextmanager
-def _open(settings: Settings) -> Iterator[Marketplace]:
-    engine = Marketplace(settings.database_url, settings=settings.engine_settings())
-    try:
-        yield engine
-    except (OperatorError, SiteError) as error:
-        _fail(error)
-    finally:
-        engine.close()
-
-
-def _fail(error: Exception) -> NoReturn:
-    raise click.ClickException(str(error)) from error
 
 
 def _requester_json(account: Requester) -> dict[str, str | None]:
     return {"requester_id": account.requester_id, "name": account.name, "email": account.email}
-
-
-def _print_json(content: object) -> None:
-    click.echo(json.dumps(content, indent=2))
-
-
-def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> None:
-    if not rows:
-        click.echo(empty)
-        return
-    table = Table(*heads)
-    for row in rows:
-        table.add_row(*row)
-    console = Console()
-    # Addresses and ids are there to be copied, so they are never cut to the window.
-    width = max(console.width, console.measure(table).maximum)
-    Console(width=width, soft_wrap=True).print(table)
