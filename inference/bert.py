@@ -1,4 +1,4 @@
-"""A loaded model and its batches; builds BERT models and their tokenizers from plain files, without hub access."""
+"""A loaded model and its batches; reads BERT's base weights and tokenizers from plain files, without hub access."""
 
 from __future__ import annotations
 
@@ -64,17 +64,6 @@ def read_base_state(folder: Path) -> dict[str, Tensor]:
     # A counter that older versions of the library stored; the model makes it itself.
     state.pop("embeddings.position_ids", None)
     return {BODY + name: value for name, value in state.items()}
-
-
-def build_classifier(folder: Path, state: Mapping[str, Tensor], labels: Sequence[str]) -> Any:
-    """Return an ordinary BertForSequenceClassification in evaluation mode with frozen single-precision parameters.
-
-    Raises ValueError when a tensor is missing or left over.
-    """
-    from transformers import BertConfig
-
-    config = BertConfig.from_json_file(str(folder / "config.json"))
-    return classifier_of(config, state, labels)
 
 
 def classifier_of(config: Any, state: Mapping[str, Tensor] | None, labels: Sequence[str]) -> Any:

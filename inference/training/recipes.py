@@ -210,6 +210,7 @@ RECIPES = {
         chosen_on=None,
         licence="Apache-2.0 (base weights); the fine-tuning was made from CC BY 4.0 data, named below",
         schedule=Schedule(bfloat16=True),
+        choice="Round 2 dev was looked at while the recipe was chosen, round 1 test was not.",
         lengths=(256, 256),
         members=4,
     ),

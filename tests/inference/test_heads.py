@@ -35,6 +35,8 @@ def test_a_head_is_put_on_the_same_body(folder: Path, labels: tuple[str, ...], k
     own = model.state_dict()
     for name, value in body().items():
         assert name not in own or torch.equal(own[name], value)
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    assert not labels or model.config.id2label == dict(enumerate(labels))
     output = model(input_ids=torch.tensor([[2, 5, 3]]))
     assert all(bool(value.isfinite().all()) for value in output.values())
 
