@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from babel.dates import format_date, format_datetime
 from flask import Blueprint, Flask, abort, request
 from flask.typing import ResponseReturnValue
 
@@ -122,6 +124,10 @@ def init_extensions(app: Flask, settings: Settings) -> None:
         prepare_engine(db.engine)
     # The macros that both apps share say their words through gettext; this app speaks the words as they stand.
     app.jinja_env.add_extension("jinja2.ext.i18n")
+    app.jinja_env.filters.update(
+        moment=partial(format_datetime, format="d MMM yyyy, HH:mm", locale="en"),
+        calendar_day=partial(format_date, format="d MMM yyyy", locale="en"),
+    )
     app.jinja_env.install_null_translations(newstyle=True)  # type: ignore[attr-defined]  # the extension adds it
     migrate.init_app(app, db)
     login_manager.init_app(app)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from babel import Locale
+from babel import Locale, dates
 from babel.support import NullTranslations, Translations
 from flask import Flask, current_app, g, has_request_context, request
 from flask_babel import Babel, get_locale, get_translations
@@ -29,6 +30,7 @@ def init_languages(app: Flask, folder: Path = FOLDER) -> None:
         locale_selector=chosen,
     )
     app.jinja_env.finalize = translated
+    app.jinja_env.filters.update(moment=moment, calendar_day=calendar_day)
     app.context_processor(
         lambda: {
             "page_lang": str(get_locale() or ENGLISH).replace("_", "-"),
@@ -60,6 +62,16 @@ def chosen() -> str:
 def translated(value: Any) -> Any:
     """Return Words in the language of the page, and anything else as it is."""
     return say(get_translations(), value) if isinstance(value, Words) else value
+
+
+def moment(at: datetime) -> str:
+    """Return a date and a time of UTC, as the page's language writes them."""
+    return str(dates.format_datetime(at, "d MMM yyyy, HH:mm", tzinfo=UTC, locale=get_locale() or ENGLISH))
+
+
+def calendar_day(day: date) -> str:
+    """Return a date, as the page's language writes it."""
+    return str(dates.format_date(day, "d MMM yyyy", locale=get_locale() or ENGLISH))
 
 
 def translate(language: str | None, said: Words) -> str:

@@ -1,8 +1,7 @@
 // Counts every [data-countdown] down from the server's seconds and announces 5 minutes, 1 minute and the end.
-// At the end the element dispatches a bubbling "countdown:end" event.
+// The words stand in the page, in its language. At the end the element dispatches a bubbling "countdown:end" event.
 (() => {
   "use strict";
-  const words = { 300: "5 minutes left.", 60: "1 minute left.", 0: "The time is over." };
   const two = (n) => String(n).padStart(2, "0");
   const clock = (s) => {
     const minutes = Math.floor((s % 3600) / 60);
@@ -18,7 +17,7 @@
       value.textContent = clock(left);
       element.classList.toggle("countdown-soon", left <= 300);
       for (const mark of [300, 60, 0]) {
-        if (left <= mark && before > mark && before !== Infinity && said) said.textContent = words[mark];
+        if (left <= mark && before > mark && before !== Infinity && said) said.textContent = said.dataset[mark];
       }
       before = left;
       if (left === 0) {

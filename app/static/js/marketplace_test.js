@@ -3,8 +3,9 @@
   "use strict";
   addEventListener("countdown:end", () => {
     const text = document.createElement("p");
-    text.textContent = "The time for this test is over. It can no longer be handed in.";
+    const place = document.getElementById("time-over");
+    text.textContent = place.dataset.words;
     text.className = "frame-over";
-    document.getElementById("time-over").replaceChildren(text);
+    place.replaceChildren(text);
   });
 })();

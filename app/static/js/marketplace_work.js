@@ -21,8 +21,9 @@
 
   addEventListener("countdown:end", () => {
     const text = document.createElement("p");
-    text.textContent = "The time for this HIT is over. It can no longer be submitted; you can accept another one from the list of HITs.";
+    const place = document.getElementById("time-over");
+    text.textContent = place.dataset.words;
     text.className = "frame-over";
-    document.getElementById("time-over").replaceChildren(text);
+    place.replaceChildren(text);
   });
 })();
