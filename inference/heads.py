@@ -24,24 +24,52 @@ def model_of(folder: Path, state: Mapping[str, Tensor] | None, labels: Sequence[
     Raises ValueError when a tensor is missing or left over.
     """
     torch = single_threaded_torch()
-    from transformers import BertConfig, BertForQuestionAnswering
+    from transformers import BertConfig
 
     config = BertConfig.from_json_file(str(folder / "config.json"))
-    if labels:
-        model = classifier_of(config, None, labels)
-    else:
-        config.num_labels = 2
-        model = BertForQuestionAnswering(config)
-    if state is not None:
-        wanted = {name: value.to(torch.float32) for name, value in state.items() if labels or POOLER not in name}
-        result = model.load_state_dict(wanted, strict=False, assign=True)
-        if result.missing_keys or result.unexpected_keys:
-            raise ValueError(f"tensors missing: {result.missing_keys}; left over: {result.unexpected_keys}")
-    model.eval().requires_grad_(False)
-    return model
+    if state is None:
+        return _bert(config, labels)
+    # Random weights that are thrown away at once would cost a second and leave holes in the memory of the process.
+    with torch.device("meta"):
+        model = _bert(config, labels)
+    wanted = {name: value.to(torch.float32) for name, value in state.items() if labels or POOLER not in name}
+    result = model.load_state_dict(wanted, strict=False, assign=True)
+    if result.missing_keys or result.unexpected_keys:
+        raise ValueError(f"tensors missing: {result.missing_keys}; left over: {result.unexpected_keys}")
+    _fill_counters(model, config)
+    return model.eval().requires_grad_(False)
 
 
 def untrained_state(folder: Path, base_state: Mapping[str, Tensor], labels: Sequence[str]) -> dict[str, Tensor]:
     """Return the base's tensors with a random head beside them, each tensor a copy."""
     fresh = model_of(folder, None, labels).state_dict()
     return {name: base_state.get(name, value).clone() for name, value in fresh.items()}
+
+
+def _bert(config: Any, labels: Sequence[str]) -> Any:
+    from transformers import BertForQuestionAnswering
+
+    if labels:
+        return classifier_of(config, None, labels)
+    config.num_labels = 2
+    return BertForQuestionAnswering(config).eval().requires_grad_(False)
+
+
+def _fill_counters(model: Any, config: Any) -> None:
+    """Give the model what no state holds: the positions and token types that BERT counts beside its weights."""
+    from transformers import BertConfig, BertModel
+
+    small = BertConfig(
+        vocab_size=1,
+        pad_token_id=0,
+        hidden_size=1,
+        num_attention_heads=1,
+        num_hidden_layers=0,
+        intermediate_size=1,
+        max_position_embeddings=config.max_position_embeddings,
+    )
+    counters = dict(BertModel(small, add_pooling_layer=False).named_buffers())
+    for name, buffer in list(model.named_buffers()):
+        if buffer.is_meta:
+            owner, _, own_name = name.rpartition(".")
+            model.get_submodule(owner).register_buffer(own_name, counters[name.removeprefix("bert.")], persistent=False)

@@ -19,6 +19,7 @@ from inference.low_rank import merge, read_delta
 from inference.target import ModelCard
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from torch import Tensor
 
 EMBEDDED = Path(__file__).parent
@@ -28,7 +29,8 @@ Head = Literal["text", "pair", "span"]
 DEFAULT_STRIDE = 64
 
 _embeddings: dict[str, dict[str, Tensor]] = {}
-_embeddings_lock = threading.Lock()
+_tokenizers: dict[str, tuple[Tokenizer, str]] = {}
+_shared_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def load_embedded(
 ) -> LoadedModel:
     """Load the task's own model: base weights and difference merged into an ordinary BERT with the head it needs.
 
-    ``labels`` is empty for a task that is answered with spans. All models of a process share one tensor for each of
+    ``labels`` is empty for a task that is answered with spans. All models of a process share the tokenizer and
     the base's embeddings. ``base`` is the configured folder of base weights, ``folder`` another place of delta and
     card. The network is asked only when the base weights are nowhere on this machine.
     Raises ModelNotLoaded when the task has no embedded model, BaseWeightsMissing, BaseWeightsWrong, LabelMismatch when
@@ -107,8 +109,7 @@ def load_embedded(
     if delta_sha256 != card.delta_sha256:
         raise FineTuningUnusable(folder, f"{DELTA} has SHA-256 {delta_sha256}, the card says {card.delta_sha256}")
     base_folder = locate_base_weights(base, local_files_only=local_files_only)
-    tokenizer = load_tokenizer(base_folder / "tokenizer.json")
-    found = vocabulary_sha256(tokenizer.get_vocab())
+    tokenizer, found = _shared_tokenizer(base_folder / "tokenizer.json")
     if found != card.vocabulary_sha256:
         raise FineTuningUnusable(folder, f"the tokenizer in {base_folder} has another vocabulary ({found})")
     try:
@@ -159,12 +160,22 @@ def _reads_emoji_names(details: Mapping[str, Any]) -> bool:
 
 def _with_shared_embeddings(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     # The base's content is checked before, so one hash means one set of tensors.
-    with _embeddings_lock:
+    with _shared_lock:
         shared = _embeddings.setdefault(BASE_SHA256, {})
         for name, value in state.items():
             if name.endswith("_embeddings.weight"):
                 shared.setdefault(name, value.clone())
         return {**state, **shared}
+
+
+def _shared_tokenizer(path: Path) -> tuple[Tokenizer, str]:
+    """Return the file's tokenizer, which nobody changes and any thread may ask, and the hash of its vocabulary."""
+    content = file_sha256(path)
+    with _shared_lock:
+        if content not in _tokenizers:
+            tokenizer = load_tokenizer(path)
+            _tokenizers[content] = tokenizer, vocabulary_sha256(tokenizer.get_vocab())
+        return _tokenizers[content]
 
 
 def revision_of(base_sha256: str, delta_sha256: str) -> str:

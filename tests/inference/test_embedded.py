@@ -325,12 +325,37 @@ def test_the_card_names_its_data_by_public_source_hash_and_licence(data_folder: 
     assert card["command"] == f"dynahit model train {code} --data DIR --out DIR --seed {card['seed']}"
 
 
-def test_models_of_one_process_share_the_embeddings(base_folder: Path) -> None:
-    models = [load_embedded(code, RECIPES[code].labels, base=base_folder).model for code in (*CODES, "sentiment")]
+def test_models_of_one_process_share_tokenizer_and_embeddings(base_folder: Path) -> None:
+    loaded = [load_embedded(code, RECIPES[code].labels, base=base_folder) for code in (*CODES, "sentiment")]
 
+    assert len({id(one.tokenizer) for one in loaded}) == 1
     for name in ("word", "position", "token_type"):
-        weights = [getattr(model.bert.embeddings, f"{name}_embeddings").weight for model in models]
+        weights = [getattr(one.model.bert.embeddings, f"{name}_embeddings").weight for one in loaded]
         assert len({weight.data_ptr() for weight in weights}) == 1
+
+
+@pytest.mark.slow
+def test_four_tasks_add_at_most_350_megabytes(base_folder: Path) -> None:
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "def megabytes(field):\n"
+        "    lines = Path('/proc/self/status').read_text().splitlines()\n"
+        "    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024\n"
+        "from inference.runtime import single_threaded_torch\n"
+        "single_threaded_torch()\n"
+        "from transformers import BertForSequenceClassification, BertForQuestionAnswering\n"
+        "from inference.embedded import EMBEDDED, load_embedded, read_card\n"
+        "before = megabytes('VmRSS')\n"
+        "codes = (sys.argv[1:] * 4)[:4]\n"
+        "models = [load_embedded(code, read_card(EMBEDDED / code).labels) for code in codes]\n"
+        "print(megabytes('VmRSS') - before)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program, *CODES], capture_output=True, text=True, timeout=300)
+
+    assert done.returncode == 0, done.stderr
+    assert 150 < float(done.stdout) < 350
 
 
 @pytest.mark.parametrize("changes", [
