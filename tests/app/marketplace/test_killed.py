@@ -46,8 +46,8 @@ def serve(port: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         assert process.poll() is None, "the marketplace did not start"
         try:
             requests.get(f"http://127.0.0.1:{port}/sign-in", timeout=5)
-        except requests.ConnectionError:
-            time.sleep(0.05)
+        except requests.RequestException:
+            time.sleep(0.1)
         else:
             return process
     raise AssertionError("the marketplace did not answer")
