@@ -42,15 +42,19 @@ def serve(port: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    for _ in range(600):
-        assert process.poll() is None, "the marketplace did not start"
-        try:
-            requests.get(f"http://127.0.0.1:{port}/sign-in", timeout=5)
-        except requests.RequestException:
-            time.sleep(0.1)
-        else:
-            return process
-    raise AssertionError("the marketplace did not answer")
+    try:
+        for _ in range(600):
+            assert process.poll() is None, "the marketplace did not start"
+            try:
+                requests.get(f"http://127.0.0.1:{port}/sign-in", timeout=5)
+            except requests.RequestException:
+                time.sleep(0.1)
+            else:
+                return process
+        raise AssertionError("the marketplace did not answer")
+    except BaseException:
+        kill(process)
+        raise
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
