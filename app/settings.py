@@ -39,7 +39,7 @@ class Settings(BaseSettings):
     requester_name: str = Field(default="dynahit", description="Who asks, as shown to workers.")
     contact: str = Field(default="the person who invited you", description="Whom workers can reach.")
     models: dict[str, str] = Field(
-        default_factory=dict,
+        default={},
         description='JSON object from task to target model, such as {"nli": "hub:OWNER/NAME@REVISION"};'
         " a task that is left out is served by the model that comes with dynahit.",
     )

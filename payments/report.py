@@ -257,7 +257,7 @@ def example_in_words(session: Session, example: Example) -> ExampleInWords:
     return ExampleInWords(
         round=round_code(example.round),
         worker=example.writer.pseudonym,
-        text=" / ".join(example.attempt.answer.values()),
+        text=" / ".join(example.attempt.answer[item.name] for item in spec.answer_fields),
         context=" / ".join(example.context.fields.values()),
         goal=spec.label(example.goal_label).name,
         model=spec.label(example.model_label).name,

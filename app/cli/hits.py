@@ -22,7 +22,7 @@ from app.services import services
 from hits.contexts import read_contexts
 from hits.money import display, usd
 from hits.states import HitKind
-from hits.tasks import task
+from hits.tasks import TaskSpec, task
 
 group = AppGroup("hits", help="Launch batches of HITs and see how they stand.")
 
@@ -31,7 +31,9 @@ group = AppGroup("hits", help="Launch batches of HITs and see how they stand.")
 @click.argument("task_code", metavar="TASK")
 @click.option("--round", "round_number", type=int, required=True, help="Number of the round, made if it is new.")
 @click.option(
-    "--contexts", type=click.Path(path_type=Path), required=True, help="JSON lines file, one context per line."
+    "--contexts",
+    type=click.Path(path_type=Path),
+    help="JSON lines file, one context per line. Only a task without contexts needs none.",
 )
 @click.option("--hits", type=int, required=True, help="How many HITs.")
 @click.option("--reward", required=True, metavar="DOLLARS", help="Pay for each approved assignment.")
@@ -52,7 +54,7 @@ group = AppGroup("hits", help="Launch batches of HITs and see how they stand.")
 def launch(
     task_code: str,
     round_number: int,
-    contexts: Path,
+    contexts: Path | None,
     hits: int,
     reward: str,
     bonus: str,
@@ -88,7 +90,7 @@ def launch(
     )
     here = services()
     session = db.session()
-    read = read_contexts(contexts, task(task_code))
+    read = contexts_from(contexts, task(task_code))
     plan = plan_launch(session, here.mturk, here.settings, here.clock, terms, read)
     if plan_only:
         if as_json:
@@ -125,6 +127,16 @@ def launch(
             raise
     click.echo(f"Created {result.created} HITs in batch {result.batch_id} on {plan.endpoint}.")
     click.echo("Next: `dynahit hits status` shows how they stand; `dynahit jobs run` collects and approves.")
+
+
+def contexts_from(path: Path | None, spec: TaskSpec) -> list[dict[str, str]]:
+    """Return the contexts of a file, or the one empty context of a task that has none. Raises UsageError without."""
+    if path is not None:
+        return read_contexts(path, spec)
+    if spec.context_fields:
+        names = ", ".join(repr(item.name) for item in spec.context_fields)
+        raise click.UsageError(f"The {spec.code} task needs --contexts: a file with a JSON object of {names} per line.")
+    return [{}]
 
 
 @group.command("status")

@@ -28,7 +28,11 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
     "sentiment": {"statement": "The good old queue again."},
     "hate": {"message": "Another lot from Quillby, there goes our street."},
     "nli": {"hypothesis": "The first bridge stood for less than eighty years."},
-    "qa": {"question": "What was the second bridge made of?", "answer": "stone", "answer_start": "115"},
+    "qa": {
+        "question": "What was the second bridge made of?",
+        "answer": "stone",
+        "answer_start": str(PASSAGE.index("stone")),
+    },
 }
 GOALS = {"sentiment": "negative", "hate": "hateful", "nli": "entailment", "qa": "right"}
 OTHER = {"sentiment": "positive", "hate": "not_hateful", "nli": "contradiction", "qa": "wrong"}

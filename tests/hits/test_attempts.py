@@ -22,9 +22,10 @@ from hits.errors import (
     WrongWorker,
 )
 from hits.models import Assignment, Attempt
-from hits.predictions import Attribution, Prediction, WordAttribution
+from hits.predictions import AnswerSpan, Attribution, MemberAnswer, Prediction, WordAttribution
 from hits.states import AssignmentState, AttemptState
 from tests import factories as make
+from tests.app.four_tasks import ANSWERS, PASSAGE, creation_hit
 
 
 def says(label: str, **probabilities: float) -> Prediction:
@@ -312,3 +313,133 @@ def test_two_tabs_at_once_never_take_more_tries_than_there_are(
     assert errors == []
     assert 1 <= len(numbers) <= 5
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+# Tasks whose models answer with a stretch of a passage, and ensembles
+
+
+def qa_attempt(session: Session, clock: FixedClock, **answer: str) -> Attempt:
+    hit = creation_hit(session, "qa")
+    opened = make.make_assignment(session, hit=hit)
+    given = {**ANSWERS["qa"], **answer}
+    attempt, must_ask = attempts.begin_attempt(session, opened, given, clock.now())
+    assert must_ask
+    return attempt
+
+
+def read(start: int, end: int, **fields: object) -> Prediction:
+    span = AnswerSpan(start, end, PASSAGE[start:end])
+    return Prediction("reader", "7", "", {}, 4.0, **{"span": span, "confidence": 0.4, **fields})  # type: ignore[arg-type]
+
+
+def test_a_span_is_stored_with_its_place_and_its_overlap(session: Session, clock: FixedClock) -> None:
+    attempt = qa_attempt(session, clock)
+    at = PASSAGE.index("of stone")
+
+    attempts.record_prediction(
+        session, attempt, read(at, at + 8, truncated=True, characters_read={"passage": 150}), clock.now()
+    )
+
+    assert attempt.answer == ANSWERS["qa"]
+    assert attempts.stored_answer(attempt) == AnswerSpan(at, at + 8, "of stone")
+    assert (attempt.predicted_label, attempt.fooled, attempt.confidence) == ("right", False, 0.4)
+    assert attempt.answer_f1 == pytest.approx(2 / 3)
+    assert (attempt.probabilities, attempt.members, attempt.policy) == ({}, None, None)
+    assert (attempt.truncated, attempt.characters_read) == (True, {"passage": 150})
+
+
+def test_a_span_of_other_words_fools_the_model(session: Session, clock: FixedClock) -> None:
+    attempt = qa_attempt(session, clock)
+
+    attempts.record_prediction(session, attempt, read(4, 14), clock.now())
+
+    assert (attempt.predicted_label, attempt.fooled, attempt.answer_f1) == ("wrong", True, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reason"),
+    [
+        (Prediction("reader", "7", "", {}, 4.0), "no span"),
+        (read(4, 14, span=AnswerSpan(4, 14, "old brigde")), "not what stands there"),
+        (read(4, 14, span=AnswerSpan(5, 5, "")), "not what stands there"),
+        (read(4, 14, span=AnswerSpan(-10, 3, PASSAGE[-10:3])), "not what stands there"),
+        (read(4, 14, span=AnswerSpan(4, 9999, PASSAGE[4:])), "not what stands there"),
+        (read(4, 14, confidence=float("nan")), "confidence"),
+        (read(4, 14, confidence=1.5), "confidence"),
+        (read(4, 14, wrong_members_needed=1), "1 of 0 members"),
+        (read(4, 14, members=(MemberAnswer("a", "1", "", {}),), wrong_members_needed=1), "no span"),
+    ],
+)
+def test_a_span_that_is_none_is_a_failure_and_no_verdict(
+    session: Session, clock: FixedClock, prediction: Prediction, reason: str
+) -> None:
+    attempt = qa_attempt(session, clock)
+
+    attempts.record_prediction(session, attempt, prediction, clock.now())
+
+    assert (attempt.state, attempt.try_number, attempt.fooled) == (AttemptState.UNANSWERED, None, None)
+    assert reason in str(attempt.failure)
+
+
+def test_every_member_of_an_ensemble_is_stored_and_one_is_shown(
+    session: Session, assignment: Assignment, clock: FixedClock
+) -> None:
+    def member(name: str, label: str, sure: float) -> MemberAnswer:
+        rest = (1 - sure) / 2
+        chances = dict.fromkeys(("negative", "positive", "neutral"), rest) | {label: sure}
+        return MemberAnswer(name, "1", label, chances)
+
+    members = (member("a", "negative", 0.9), member("b", "positive", 0.6), member("c", "neutral", 0.7))
+    prediction = Prediction(
+        "ensemble", "x", "negative", members[0].probabilities, 9.0, members=members, policy="wrong>=2",
+        wrong_members_needed=2,
+    )  # fmt: skip
+    attempt, _ = attempts.begin_attempt(session, assignment, {"statement": "It rains."}, clock.now())
+
+    attempts.record_prediction(session, attempt, prediction, clock.now())
+    session.expire_all()
+
+    assert (attempt.fooled, attempt.predicted_label, attempt.model_id) == (True, "neutral", "c")
+    assert (attempt.policy, attempt.confidence) == ("wrong>=2", 0.7)
+    assert attempt.members is not None
+    assert [(one["model_id"], one["label"], one["probabilities"][one["label"]]) for one in attempt.members] == [
+        ("a", "negative", 0.9),
+        ("b", "positive", 0.6),
+        ("c", "neutral", 0.7),
+    ]
+
+
+def test_the_words_for_the_goal_are_kept_beside_those_for_the_answer(session: Session) -> None:
+    attempt = make.make_attempt(session)
+    said, meant = (
+        Attribution("m", "r", "ig", 12, target, (WordAttribution(0, 3, "The", 0.5, "statement"),), 0.0, True, 0.1)
+        for target in ("positive", "negative")
+    )
+
+    attempts.store_attribution(session, attempt, meant, of_goal=True)
+    assert attempts.stored_attribution(attempt) is None
+    attempts.store_attribution(session, attempt, said)
+    session.expire_all()
+
+    assert attempts.stored_attribution(attempt) == said
+    assert attempts.stored_attribution(attempt, of_goal=True) == meant
+
+
+def test_an_explanation_from_before_fields_were_told_apart_is_still_read(session: Session) -> None:
+    word = {"start": 0, "end": 3, "text": "The", "score": 0.5}
+    stored = {"model_id": "m", "revision": "r", "method": "ig", "steps": 20, "target": "positive"}
+    rest = {"words": [word], "convergence_delta": 0.0, "converged": True, "seconds": 0.1}
+    attempt = make.make_attempt(session, attribution={**stored, **rest})
+
+    found = attempts.stored_attribution(attempt)
+
+    assert found is not None
+    assert found.words[0].field == ""
+
+
+def test_a_draft_keeps_what_is_marked(session: Session, clock: FixedClock) -> None:
+    opened = make.make_assignment(session, hit=creation_hit(session, "qa"))
+
+    attempts.keep_draft(session, opened, {"answer": "stone", "answer_start_utf16": "115", "other": "x"})
+
+    assert opened.draft == {"answer": "stone", "answer_start_utf16": "115"}

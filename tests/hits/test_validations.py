@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from datetime import timedelta
 from itertools import combinations_with_replacement, permutations
@@ -15,7 +16,10 @@ from hits.clock import FixedClock
 from hits.errors import AlreadySubmitted, AlreadyVoted, InvalidInput, NotYetSubmittable, OwnExample, Refused
 from hits.models import Assignment, Attempt, Example, Round, Vote
 from hits.states import AssignmentState, HitKind, Moderation, Verdict
+from hits.tasks import task
 from tests import factories as make
+from tests.app.four_tasks import creation_hit, fooling_example
+from tests.launched import ROOT
 
 # The writer aims at w, the model said m; a is a further label.
 W, M, A = "negative", "positive", "neutral"
@@ -68,6 +72,100 @@ def test_a_flag_stops_every_verdict_until_it_is_moderated(votes: tuple[str, ...]
     assert said(votes, flags=1, moderation=Moderation.OPEN) == (Verdict.FLAGGED, None, 0, False)
     assert said(votes, flags=2, moderation=Moderation.DISMISSED) == TABLE[votes]
     assert said(votes, flags=1, moderation=Moderation.UPHELD) == (Verdict.INVALID, None, 0, False)
+
+
+# Question answering: readers say whether the writer's marked answer is right (R) or wrong (N).
+R, N = "right", "wrong"
+QA_TABLE = {
+    (): (Verdict.PENDING, None, 2, False),
+    (R,): (Verdict.PENDING, None, 1, False),
+    (N,): (Verdict.PENDING, None, 1, False),
+    (R, R): (WRONG, R, 0, True),
+    (R, N): (Verdict.PENDING, None, 1, False),
+    (N, N): (Verdict.INVALID, N, 0, False),
+    (R, R, R): (WRONG, R, 0, True),
+    (R, R, N): (WRONG, R, 0, True),
+    (R, N, N): (Verdict.INVALID, N, 0, False),
+    (N, N, N): (Verdict.INVALID, N, 0, False),
+}
+
+
+def qa_said(votes: tuple[str, ...], flags: int = 0, **options: object) -> tuple[Verdict, str | None, int, bool]:
+    policy: dict[str, object] = {"agreeing_votes": 2, "max_votes": 3, **options}
+    rejecting = task("qa").rejecting_labels
+    found = validations.outcome(R, N, votes, flags, rejecting_labels=rejecting, **policy)  # type: ignore[arg-type]
+    return found.verdict, found.final_label, found.votes_wanted, found.writer_confirmed
+
+
+def test_the_table_of_marked_answers_covers_every_multiset_of_up_to_three_votes() -> None:
+    every = {tuple(sorted(votes)) for n in range(4) for votes in combinations_with_replacement((R, N), n)}
+
+    assert {tuple(sorted(votes)) for votes in QA_TABLE} == every
+
+
+@pytest.mark.parametrize("votes", QA_TABLE, ids=lambda votes: "+".join(votes) or "none")
+def test_votes_about_a_marked_answer_give_their_verdict_in_any_order_and_flags_stop_it(votes: tuple[str, ...]) -> None:
+    assert {qa_said(order) for order in permutations(votes)} == {QA_TABLE[votes]}
+    assert qa_said(votes, flags=1) == (Verdict.FLAGGED, None, 0, False)
+    assert qa_said(votes, flags=1, moderation=Moderation.DISMISSED) == QA_TABLE[votes]
+    assert qa_said(votes, flags=1, moderation=Moderation.UPHELD) == (Verdict.INVALID, None, 0, False)
+
+
+def test_a_tie_about_a_marked_answer_is_unresolved() -> None:
+    assert qa_said((R, R, N, N), max_votes=4) == (Verdict.UNRESOLVED, None, 0, False)
+    assert qa_said((R, R, N, N), max_votes=5) == (Verdict.PENDING, None, 1, False)
+
+
+def test_both_tables_are_the_ones_in_the_document() -> None:
+    document = (ROOT / "docs/verdicts.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([rn ]+) \| (\w+) \| (right|wrong|)\s*\|", document, flags=re.MULTILINE)
+    names = {"r": R, "n": N}
+
+    written = {tuple(names[vote] for vote in votes.split()): (verdict, final or None) for votes, verdict, final in rows}
+    assert written == {votes: (found[0].value, found[1]) for votes, found in QA_TABLE.items() if votes}
+
+
+def test_an_example_that_readers_reject_earns_no_bonus(session: Session, clock: FixedClock) -> None:
+    example = fooling_example(session, creation_hit(session, "qa"))
+    for _ in range(2):
+        make.make_vote(session, example=example, label=N)
+
+    validations.decide(session, example, clock.now())
+
+    assert (example.verdict, example.final_label) == (Verdict.INVALID, N)
+    assert not validations.writer_confirmed(example)
+
+
+@pytest.mark.parametrize(
+    ("label", "details", "kept"),
+    [
+        ("hateful", {"hate_target": "origin", "hate_type": "threat"}, {"hate_target": "origin", "hate_type": "threat"}),
+        ("hateful", {"hate_target": "", "hate_type": ""}, None),
+        ("hateful", {"hate_type": "exclusion", "other": "x"}, {"hate_type": "exclusion"}),
+        ("not_hateful", {"hate_target": "origin"}, None),
+    ],
+)
+def test_what_a_reader_says_besides_the_label_is_kept_with_the_vote(
+    session: Session, clock: FixedClock, label: str, details: dict[str, str], kept: dict[str, str] | None
+) -> None:
+    example = fooling_example(session, creation_hit(session, "hate"))
+    assignment = make.make_assignment(session, hit=make.make_validation_hit(session, examples=[example]))
+
+    vote = validations.record_vote(session, assignment, example.id, label=label, details=details, now=clock.now())
+    assert vote.details == kept
+
+    validations.record_vote(session, assignment, example.id, flag_reason="a real person", now=clock.now())
+    assert vote.details is None
+
+
+def test_a_choice_that_there_is_not_is_refused(session: Session, clock: FixedClock) -> None:
+    example = fooling_example(session, creation_hit(session, "hate"))
+    assignment = make.make_assignment(session, hit=make.make_validation_hit(session, examples=[example]))
+
+    with pytest.raises(InvalidInput, match="no choice 'everybody'"):
+        validations.record_vote(
+            session, assignment, example.id, label="hateful", details={"hate_target": "everybody"}, now=clock.now()
+        )
 
 
 def test_a_tie_at_the_most_votes_is_unresolved_when_the_majority_is_not_against_the_writer() -> None:
