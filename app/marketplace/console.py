@@ -35,7 +35,7 @@ def asked(name: str, most: int = 200) -> str:
 def page_number() -> int:
     """Return the page that the address asks for, 1 for anything that is no page."""
     wanted = request.args.get("page", "")
-    return int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 8 else 1
+    return max(1, int(wanted)) if wanted.isascii() and wanted.isdigit() and len(wanted) < 8 else 1
 
 
 def unstamped(message: str) -> str:
