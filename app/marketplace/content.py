@@ -17,6 +17,9 @@ from hits.marketplace.errors import HitUnknown
 content = Blueprint("content", __name__)
 # What a requester's page loads in the place of Amazon's scripts.
 SCRIPTS: Final = ("js/externalHIT_v1.js", "js/crowd_elements.js")
+# Without an origin, and so without cookies and storage. What a page asks before it submits (confirm) must come back,
+# and a site that it links to must open as a site of its own.
+CONTENT_SANDBOX: Final = "allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox"
 SUBMIT_PATH: Final = "/mturk/externalSubmit"
 _SCRIPT: Final = re.compile(
     r"(?:https?:)?//(?:s3\.amazonaws\.com/mturk-public|mturk-public\.s3\.amazonaws\.com)/externalHIT_v1\.js"
@@ -38,7 +41,7 @@ def content_policy(site_url: str, content_origin: str) -> str:
     """Return the policy of a requester's page: any script, no origin, forms to this marketplace only."""
     return "; ".join(
         (
-            "sandbox allow-scripts allow-forms",
+            f"sandbox {CONTENT_SANDBOX}",
             "object-src 'none'",
             "base-uri 'none'",
             f"form-action {site_url} {content_origin}",

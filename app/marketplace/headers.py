@@ -11,7 +11,8 @@ from app.marketplace.content import content_policy
 from app.marketplace.extensions import settings
 from app.marketplace.settings import origin_text
 
-SANDBOX = "allow-scripts allow-forms allow-popups allow-modals allow-same-origin"
+# Windows that a page opens are sites of their own. This site's policy for openers keeps them from getting hold of it.
+SANDBOX = "allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox allow-modals allow-same-origin"
 
 
 def allow_frame(url: str) -> None:

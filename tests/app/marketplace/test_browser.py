@@ -377,6 +377,31 @@ def test_lists_with_pages_and_measured_pay_fit(site: Site, page: Any) -> None:
     assert page.get_by_label("Sort by").input_value() == "wage"
 
 
+def test_a_page_of_html_can_ask_and_open_other_sites(site: Site, page: Any) -> None:
+    html_page = (
+        "<!doctype html><html lang='en'><title>Task</title><form method='post' action='/mturk/externalSubmit' "
+        "onsubmit=\"return confirm('Sure?')\"><input type='hidden' name='assignmentId' id='assignmentId'>"
+        f"<a href='{site.page_url}?assignmentId=x' target='_blank'>Look there</a><button>Submit</button>"
+        "<input type='hidden' name='a' value='1'></form><script>document.getElementById('assignmentId').value = "
+        "new URLSearchParams(location.search).get('assignmentId');</script>"
+    )
+    site.create_hit(MaxAssignments=1, Question=write_html_question(html_page, 0))
+    join(site, page)
+    page.get_by_role("button", name="Accept:").click()
+    frame = page.frame_locator("#hit-frame")
+    with page.context.expect_page() as beside:
+        frame.get_by_role("link", name="Look there").click()
+    tab = beside.value
+    tab.get_by_role("heading", name="Write a sentence").wait_for()
+    # A site of its own, which has its storage, and no hold of ours.
+    assert tab.evaluate("[origin, opener, localStorage.length]") == [site.page_url.removesuffix("/hit"), None, 0]
+    tab.close()
+    page.once("dialog", lambda dialog: dialog.accept())
+    frame.get_by_role("button", name="Submit").click()
+
+    page.get_by_role("heading", name="Your work is submitted").wait_for()
+
+
 def test_without_script_the_walk_works_too(site: Site, browser: Any) -> None:
     site.create_hit(MaxAssignments=1)
     context = browser.new_context(java_script_enabled=False, viewport={"width": 375, "height": 740})

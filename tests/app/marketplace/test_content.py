@@ -60,7 +60,9 @@ def test_the_page_is_shut_in_and_gets_no_cookie(worker: Visitor, html_hit: str) 
     assert response.status_code == 200
     assert "<script>evil()</script>" in response.text
     policy = response.headers["Content-Security-Policy"]
-    assert policy.startswith("sandbox allow-scripts allow-forms;")
+    assert policy.startswith(f"sandbox {content.CONTENT_SANDBOX};")
+    assert "allow-same-origin" not in policy
+    assert "allow-top-navigation" not in policy
     assert "frame-ancestors http://127.0.0.1:8000" in policy
     assert f"form-action http://127.0.0.1:8000 {CONTENT_URL};" in policy
     assert "X-Frame-Options" not in response.headers

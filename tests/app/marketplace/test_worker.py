@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from app.marketplace.headers import SANDBOX
 from hits.marketplace import groups
 from hits.marketplace.clock import TestClock
 from hits.marketplace.engine import Marketplace
@@ -395,7 +396,8 @@ def test_the_work_page_holds_the_signed_in_frame_the_reward_and_the_time(
     assert f"workerId={worker_id(worker)}" in source
     assert "turkSubmitTo=http%3A%2F%2F127.0.0.1%3A8000" in source
     worker.get(f"/work/{assignment_id}")
-    assert " ".join(frame(worker)["sandbox"]) == "allow-scripts allow-forms allow-popups allow-modals allow-same-origin"
+    assert frame(worker)["sandbox"] == SANDBOX.split()
+    assert "allow-top-navigation" not in SANDBOX
     assert frame(worker)["data-origin"] == "http://localhost:8001"
     assert "$0.30" in worker.text()
     assert "Time left: 58:30" in worker.text()
