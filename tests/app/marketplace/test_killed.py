@@ -29,7 +29,8 @@ from tests.launched import ROOT, free_ports
 
 CREATORS = 2
 WORKERS = ("ada", "ben", "eve")
-LOST = (requests.RequestException, BotoCoreError)
+#: How it looks to a client that the server is gone; nobody gives the next one anything to do then.
+LOST = (requests.RequestException, BotoCoreError, queue.Empty)
 
 
 def serve(port: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -81,12 +82,14 @@ class Load:
         self.failures: list[BaseException] = []
 
     def run(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        """Put everybody to work and kill the server after a while."""
+        """Put everybody to work and kill the server after a while, once each kind of thing was done."""
         turns = [*[self._create] * CREATORS, self._review, *(lambda w=w: self._work(w) for w in self.workers)]
         threads = [threading.Thread(target=self._go_on, args=(turn,)) for turn in turns]
         for thread in threads:
             thread.start()
-        time.sleep(seconds)
+        began = time.monotonic()
+        while time.monotonic() < began + (seconds if self.bonuses else 60):
+            time.sleep(0.05)
         kill(process)
         for thread in threads:
             thread.join(60)
@@ -112,12 +115,12 @@ class Load:
 
     def _work(self, worker: SiteWorker) -> None:
         answer = secrets.token_hex(8)
-        assignment_id = worker.work_on(self.to_work_on.get(timeout=30), answer=answer)
+        assignment_id = worker.work_on(self.to_work_on.get(timeout=10), answer=answer)
         self.submissions[assignment_id] = (worker.worker_id, answer)
         self.to_review.put((assignment_id, worker.worker_id))
 
     def _review(self) -> None:
-        assignment_id, worker_id = self.to_review.get(timeout=30)
+        assignment_id, worker_id = self.to_review.get(timeout=10)
         self.mturk.approve_assignment(AssignmentId=assignment_id)
         self.approved.append(assignment_id)
         reason = f"bonus {self.name} {next(self.numbers)}"
