@@ -26,7 +26,7 @@ LAYOUT = (
     "<form action='https://www.mturk.com/mturk/externalSubmit'><label>Answer <input name='a'></label></form>"
     "</body></html>"
 )
-LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft " * 2
+LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft "
 
 
 class Town:
