@@ -82,7 +82,9 @@ def serve(  # one parameter per option
     stop = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stop.set())
-    stop.wait()
+    # A wait without end is not woken by a signal that another thread of Ray's happens to get.
+    while not stop.wait(1):
+        pass
     ray_serve.shut_down()
     click.echo("The models were stopped.")
 

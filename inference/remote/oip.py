@@ -22,11 +22,13 @@ from urllib.parse import quote
 
 from hits.predictions import AnswerSpan, Attribution, Prediction, WordAttribution
 from inference.errors import BadModelAnswer, EngineRefused
+from inference.methods import LEAVE_ONE_WORD_OUT, MethodNotSupported, leave_one_word_out
 from inference.remote.http import ModelServer
 from inference.target import ModelCard, ModelInput
 
 EXPLAIN_SUFFIX = "-explain"
 METHOD = "oip:second-model"
+UNVERSIONED = "unversioned"
 _FLOATS = ("FP16", "FP32", "FP64", "BF16")
 _INTEGERS = ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
 
@@ -63,9 +65,18 @@ class OipModel:
         self._input_names = self._inputs_of(metadata)
         versions = metadata.get("versions") or ()
         self.model_id = f"oip:{metadata.get('name') or name}"
-        self.revision = str(versions[-1]) if versions else "unversioned"
-        self.card = ModelCard(self.model_id, self.revision, () if answers_span else self._labels)
+        self._revision = str(versions[-1]) if versions else None
         self._explains = self._is_ready(name + EXPLAIN_SUFFIX)
+
+    @property
+    def revision(self) -> str:
+        """The version in the metadata, or else in the first answer."""
+        return self._revision or UNVERSIONED
+
+    @property
+    def card(self) -> ModelCard:
+        """What the protocol tells of a model: hardly more than its name."""
+        return ModelCard(self.model_id, self.revision, () if self._answers_span else self._labels)
 
     @property
     def explains(self) -> bool:
@@ -85,10 +96,9 @@ class OipModel:
 
     def explain(self, item: ModelInput, target: str, method: str | None = None) -> Attribution:
         """Return the second model's explanation. Raises ModelUnavailable, MethodNotSupported."""
-        from inference.methods import LEAVE_ONE_WORD_OUT, MethodNotSupported, leave_one_word_out
-
-        if method not in (None, METHOD, LEAVE_ONE_WORD_OUT):
-            raise MethodNotSupported(method, self.model_id)
+        supported = (METHOD, LEAVE_ONE_WORD_OUT) if self._explains else (LEAVE_ONE_WORD_OUT,)
+        if method is not None and method not in supported:
+            raise MethodNotSupported(method, self.model_id, supported)
         if method == LEAVE_ONE_WORD_OUT or not self._explains:
             return leave_one_word_out(self, item, target, fields=self._fields)
         started = time.perf_counter()
@@ -143,8 +153,10 @@ class OipModel:
     def _infer(self, server: ModelServer, name: str, tensors: list[dict[str, Any]]) -> dict[str, Mapping[str, Any]]:
         answer = server.post(f"/v2/models/{quote(name)}/infer", {"inputs": tensors})
         try:
+            if self._revision is None and name == self.name and answer.get("model_version"):
+                self._revision = str(answer["model_version"])
             return {str(output["name"]): output for output in answer["outputs"]}
-        except (KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError) as error:
             raise BadModelAnswer(f"it answered without outputs: {str(answer)[:100]}") from error
 
     def _names(self, outputs: Mapping[str, Mapping[str, Any]], width: int) -> tuple[str, ...]:

@@ -181,6 +181,19 @@ def test_a_word_that_is_not_in_the_text_is_no_explanation(changes: dict[str, Any
         classifier(server).explain(("very good",), "positive")
 
 
+def test_a_version_that_only_the_answer_tells_is_taken() -> None:
+    def answer(_method: str, path: str, _body: Any, _headers: dict[str, str]) -> tuple[int, Any]:
+        if path.endswith("infer"):
+            return 200, {"model_version": "5", "outputs": [THREE, NAMES]}
+        return (404, {}) if path.endswith("ready") else (200, {"name": "m"})
+
+    with answering(answer) as server:
+        model = classifier(server)
+        assert model.card.revision == "unversioned"
+        assert model.predict_all([("x",)])[0].revision == "5"
+        assert (model.revision, model.card.revision) == ("5", "5")
+
+
 def test_a_dead_server_is_not_a_model() -> None:
     with pytest.raises(ModelUnavailable):
         OipModel("http://127.0.0.1:9", "m", fields=("a",), labels=LABELS, answers_span=False)

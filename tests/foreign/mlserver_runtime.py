@@ -1,0 +1,56 @@
+"""A runtime for MLServer that serves the embedded models, as somebody else would write one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy
+from mlserver import MLModel
+from mlserver.codecs import NumpyCodec, StringCodec
+from mlserver.types import InferenceRequest, InferenceResponse, MetadataTensor
+
+from hits.tasks import AnswerKind, task
+from inference.loading import load_model
+
+
+class EmbeddedRuntime(MLModel):
+    """Serves ``parameters.extra.task``; explains if ``parameters.extra.explains``."""
+
+    async def load(self) -> bool:
+        extra: dict[str, Any] = self.settings.parameters.extra
+        self.task = task(extra["task"])
+        self.explains = bool(extra.get("explains"))
+        self.model = load_model(self.task, f"embedded:{self.task.code}", local_files_only=True)
+        names = [*self.task.model_fields, *(["target"] if self.explains else [])]
+        self.inputs = [MetadataTensor(name=name, datatype="BYTES", shape=[-1]) for name in names]
+        return True
+
+    async def predict(self, payload: InferenceRequest) -> InferenceResponse:
+        columns = {one.name: StringCodec.decode_input(one) for one in payload.inputs}
+        texts = list(zip(*(columns[name] for name in self.task.model_fields), strict=True))
+        compute = self._explained if self.explains else self._predicted
+        return InferenceResponse(model_name=self.name, outputs=await asyncio.to_thread(compute, texts, columns))
+
+    def _predicted(self, texts: list[tuple[str, ...]], _columns: dict[str, list[str]]) -> list[Any]:
+        found = self.model.predict_all(texts)
+        if self.task.kind is AnswerKind.SPAN:
+            spans = [one.span for one in found]
+            return [
+                NumpyCodec.encode_output("start", numpy.array([span.start for span in spans])),
+                NumpyCodec.encode_output("end", numpy.array([span.end for span in spans])),
+                NumpyCodec.encode_output("confidence", numpy.array([one.confidence for one in found])),
+            ]
+        # In an order that is not the task's, as a model of somebody else would have it.
+        labels = sorted(self.task.label_codes)
+        rows = numpy.array([[one.probabilities[label] for label in labels] for one in found], dtype=numpy.float32)
+        return [NumpyCodec.encode_output("probabilities", rows), StringCodec.encode_output("labels", labels)]
+
+    def _explained(self, texts: list[tuple[str, ...]], columns: dict[str, list[str]]) -> list[Any]:
+        words = self.model.explain(texts[0], columns["target"][0]).words
+        return [
+            StringCodec.encode_output("field", [word.field for word in words]),
+            NumpyCodec.encode_output("start", numpy.array([word.start for word in words])),
+            NumpyCodec.encode_output("end", numpy.array([word.end for word in words])),
+            NumpyCodec.encode_output("score", numpy.array([word.score for word in words])),
+        ]
