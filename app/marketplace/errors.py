@@ -10,8 +10,10 @@ from flask_wtf.csrf import CSRFError
 from werkzeug.exceptions import HTTPException
 
 from app.marketplace import sessions
+from app.marketplace.languages import translated
 from hits.marketplace import errors as refusals
 from hits.marketplace.views import MissingQualification
+from hits.marketplace.words import Words, words
 
 STATUS: dict[type[refusals.SiteError], int] = {
     refusals.NotQualified: 403,
@@ -42,23 +44,23 @@ STATUS: dict[type[refusals.SiteError], int] = {
     refusals.DisputeNotPossible: 409,
     refusals.AlreadyDisputed: 409,
 }
-TITLES: dict[int, str] = {
-    403: "You do not qualify",
-    404: "Not found",
-    405: "This address does not work that way",
-    409: "This has been done already",
-    410: "This is no longer possible",
-    413: "Too large",
-    429: "Too many attempts",
-    500: "Something went wrong here",
-    501: "This HIT cannot be shown here",
+TITLES: dict[int, Words] = {
+    403: words("You do not qualify"),
+    404: words("Not found"),
+    405: words("This address does not work that way"),
+    409: words("This has been done already"),
+    410: words("This is no longer possible"),
+    413: words("Too large"),
+    429: words("Too many attempts"),
+    500: words("Something went wrong here"),
+    501: words("This HIT cannot be shown here"),
 }
-WORDS: dict[int, str] = {
-    404: "There is nothing at this address. Check that you copied all of it, or go on from the start.",
-    405: "The page was asked for in a way it does not know. Nothing was changed.",
-    413: "What was sent is too large. Nothing was stored.",
-    429: "There were too many attempts in a short time. Nothing was changed. Wait a minute and try again.",
-    500: "The site failed to answer. What you had submitted before is stored. Wait a moment and try again.",
+WORDS: dict[int, Words] = {
+    404: words("There is nothing at this address. Check that you copied all of it, or go on from the start."),
+    405: words("The page was asked for in a way it does not know. Nothing was changed."),
+    413: words("What was sent is too large. Nothing was stored."),
+    429: words("There were too many attempts in a short time. Nothing was changed. Wait a minute and try again."),
+    500: words("The site failed to answer. What you had submitted before is stored. Wait a moment and try again."),
 }
 
 
@@ -69,7 +71,7 @@ def status_of(refusal: refusals.SiteError) -> int:
 
 def page(status: int, text: str, title: str = "", missing: Sequence[MissingQualification] = ()) -> ResponseReturnValue:
     """Return the page of one refusal; it links the qualifications that are missing."""
-    title = title or TITLES.get(status, "This did not work")
+    title = title or TITLES.get(status, words("This did not work"))
     # "requester" or "operator", whose pages have another frame; "" is the worker site.
     console = next((one for one in ("requester", "operator") if request.path.startswith(f"/{one}")), "")
     # A page that says that the store does not answer must not ask it for the number of new messages.
@@ -86,23 +88,27 @@ def init_errors(app: Flask) -> None:
     @app.errorhandler(refusals.SiteError)
     def refused(refusal: refusals.SiteError) -> ResponseReturnValue:
         missing = refusal.missing if isinstance(refusal, refusals.NotQualified) else ()
-        title = "This requester takes no work from you" if isinstance(refusal, refusals.BlockedByRequester) else ""
+        title = (
+            words("This requester takes no work from you") if isinstance(refusal, refusals.BlockedByRequester) else ""
+        )
         return page(status_of(refusal), refusal.message, title, missing)
 
     @app.errorhandler(refusals.WorkerUnknown)
     def gone(refusal: refusals.WorkerUnknown) -> ResponseReturnValue:
         # The cookie outlived the account, and would lead every page here again.
         sessions.sign_out()
-        flash(refusal.message, "warning")
+        flash(translated(refusal.message), "warning")
         return redirect(url_for("worker.sign_in"), 303)
 
     @app.errorhandler(CSRFError)
     def forged(error: CSRFError) -> ResponseReturnValue:
         return page(
             400,
-            "This form was too old or did not come from this site, so nothing was changed. "
-            "Go back, load the page again and repeat.",
-            "The form could not be checked",
+            words(
+                "This form was too old or did not come from this site, so nothing was changed. "
+                "Go back, load the page again and repeat."
+            ),
+            words("The form could not be checked"),
         )
 
     @app.errorhandler(HTTPException)
@@ -110,4 +116,4 @@ def init_errors(app: Flask) -> None:
         status = error.code or 500
         if status < 400:
             return error
-        return page(status, WORDS.get(status, "The request could not be understood. Nothing was changed."))
+        return page(status, WORDS.get(status, words("The request could not be understood. Nothing was changed.")))

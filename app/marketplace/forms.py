@@ -10,6 +10,7 @@ from typing import Final, Literal
 from lxml import html
 from markupsafe import Markup as SafeMarkup
 
+from app.marketplace.languages import gettext
 from app.marketplace.settings import origin_text
 from hits.marketplace.forms import FreeText, Markup, Media, Overview, Question, QuestionForm, Selection, Words
 
@@ -90,13 +91,15 @@ def hint(answer: FreeText | Selection) -> str:
         if most <= 1:
             return ""
         if answer.minimum == most:
-            return f"Choose {most}."
-        return f"Choose {answer.minimum} to {most}." if answer.minimum else f"Choose up to {most}."
+            return gettext("Choose %(number)d.", number=most)
+        if answer.minimum:
+            return gettext("Choose %(least)d to %(most)d.", least=answer.minimum, most=most)
+        return gettext("Choose up to %(most)d.", most=most)
     said = []
     if answer.is_numeric:
-        said.append(f"A number{_range(answer.min_value, answer.max_value)}.")
+        said.append(_number(answer.min_value, answer.max_value))
     if answer.min_length or answer.max_length:
-        said.append(f"{_range(answer.min_length or None, answer.max_length).strip().capitalize()} characters.")
+        said.append(_characters(answer.min_length or None, answer.max_length))
     return " ".join(said)
 
 
@@ -134,12 +137,22 @@ def _filled(question: Question, filled: Mapping[str, list[str]] | None) -> tuple
     return (), answer.other.default_text if answer.other is not None else ""
 
 
-def _range(least: int | None, most: int | None) -> str:
+def _number(least: int | None, most: int | None) -> str:
     if least is None and most is None:
-        return ""
+        return gettext("A number.")
     if least is None:
-        return f" at most {most}"
-    return f" at least {least}" if most is None else f" {least} to {most}"
+        return gettext("A number at most %(most)d.", most=most)
+    if most is None:
+        return gettext("A number at least %(least)d.", least=least)
+    return gettext("A number %(least)d to %(most)d.", least=least, most=most)
+
+
+def _characters(least: int | None, most: int | None) -> str:
+    if least is None:
+        return gettext("At most %(most)d characters.", most=most)
+    if most is None:
+        return gettext("At least %(least)d characters.", least=least)
+    return gettext("%(least)d to %(most)d characters.", least=least, most=most)
 
 
 def _addresses(form: QuestionForm) -> Iterator[str]:

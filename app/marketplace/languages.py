@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import flask_babel
 from babel import Locale, dates
 from babel.support import NullTranslations, Translations
 from flask import Flask, current_app, g, has_request_context, request
@@ -62,6 +63,11 @@ def chosen() -> str:
 def translated(value: Any) -> Any:
     """Return Words in the language of the page, and anything else as it is."""
     return say(get_translations(), value) if isinstance(value, Words) else value
+
+
+def gettext(text: str, /, **values: object) -> str:
+    """Return a sentence in the page's language, its `%(name)s` filled in."""
+    return str(flask_babel.gettext(text, **values))
 
 
 def moment(at: datetime) -> str:

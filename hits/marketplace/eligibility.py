@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,19 +15,20 @@ from hits.marketplace.errors import unfit_parameter
 from hits.marketplace.tables import QualificationRow, QualificationTypeRow, WorkerRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import MissingQualification
+from hits.marketplace.words import Words, words
 
 Requirement = Mapping[str, Any]
 _PRESENCE: Final = ("Exists", "DoesNotExist")
 _SETS: Final = ("In", "NotIn")
-_WORDS: Final = {
-    "LessThan": "less than",
-    "LessThanOrEqualTo": "at most",
-    "GreaterThan": "more than",
-    "GreaterThanOrEqualTo": "at least",
-    "EqualTo": "exactly",
-    "NotEqualTo": "anything but",
-    "In": "one of",
-    "NotIn": "none of",
+_WORDS: Final[dict[str, Callable[[str, str], Words]]] = {
+    "LessThan": lambda name, value: words("“%(name)s” must be less than %(value)s", name=name, value=value),
+    "LessThanOrEqualTo": lambda name, value: words("“%(name)s” must be at most %(value)s", name=name, value=value),
+    "GreaterThan": lambda name, value: words("“%(name)s” must be more than %(value)s", name=name, value=value),
+    "GreaterThanOrEqualTo": lambda name, value: words("“%(name)s” must be at least %(value)s", name=name, value=value),
+    "EqualTo": lambda name, value: words("“%(name)s” must be exactly %(value)s", name=name, value=value),
+    "NotEqualTo": lambda name, value: words("“%(name)s” must be anything but %(value)s", name=name, value=value),
+    "In": lambda name, value: words("“%(name)s” must be one of %(value)s", name=name, value=value),
+    "NotIn": lambda name, value: words("“%(name)s” must be none of %(value)s", name=name, value=value),
 }
 
 
@@ -126,12 +127,12 @@ class Judge:
         type_id, comparator = item["QualificationTypeId"], item["Comparator"]
         name = self._name(type_id)
         if comparator == "Exists":
-            return f"you need the qualification “{name}”"
+            return words("you need the qualification “%(name)s”", name=name)
         if comparator == "DoesNotExist":
-            return f"the HIT is for workers without the qualification “{name}”"
+            return words("the HIT is for workers without the qualification “%(name)s”", name=name)
         places = ("-".join(filter(None, (p["Country"], p.get("Subdivision")))) for p in item.get("LocaleValues", []))
         values = ", ".join([*map(str, item.get("IntegerValues", [])), *places])
-        return f"“{name}” must be {_WORDS[comparator]} {values}"
+        return _WORDS[comparator](name, values)
 
     def _name(self, type_id: str) -> str:
         if type_id in system.SYSTEM_TYPES:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from hits.marketplace.words import Words, words
+from hits.marketplace.words import Words, counted, joined, words
 
 if TYPE_CHECKING:
     from hits.marketplace.views import MissingQualification
@@ -190,12 +190,17 @@ class SiteError(Exception):
         self.message = message
 
 
+def _minute(at: datetime) -> str:
+    """Return a time of UTC as every language reads it."""
+    return f"{at.astimezone(UTC):%Y-%m-%d, %H:%M}"
+
+
 class NotSignedIn(SiteError):
     """User name and password do not belong together."""
 
     def __init__(self) -> None:
         """Say neither which of the two is wrong."""
-        super().__init__("This user name and password do not belong together. Check both and try again.")
+        super().__init__(words("This user name and password do not belong together. Check both and try again."))
 
 
 class InvitationUnknown(SiteError):
@@ -203,7 +208,7 @@ class InvitationUnknown(SiteError):
 
     def __init__(self) -> None:
         """Ask for a check of the code."""
-        super().__init__("This invitation code is not known here. Check that you copied all of it.")
+        super().__init__(words("This invitation code is not known here. Check that you copied all of it."))
 
 
 class InvitationUsed(SiteError):
@@ -211,7 +216,7 @@ class InvitationUsed(SiteError):
 
     def __init__(self) -> None:
         """Point to sign-in."""
-        super().__init__("This invitation has been used already. If it was you, sign in with your user name.")
+        super().__init__(words("This invitation has been used already. If it was you, sign in with your user name."))
 
 
 class UserNameTaken(SiteError):
@@ -219,7 +224,7 @@ class UserNameTaken(SiteError):
 
     def __init__(self, user_name: str) -> None:
         """Name the user name."""
-        super().__init__(f"The user name “{user_name}” is taken. Choose another one.")
+        super().__init__(words("The user name “%(name)s” is taken. Choose another one.", name=user_name))
 
 
 class UserNameUnfit(SiteError):
@@ -227,7 +232,7 @@ class UserNameUnfit(SiteError):
 
     def __init__(self) -> None:
         """Say the rule."""
-        super().__init__("A user name has 3 to 64 characters: letters, digits, and . _ - @ + between them.")
+        super().__init__(words("A user name has 3 to 64 characters: letters, digits, and . _ - @ + between them."))
 
 
 class PasswordUnfit(SiteError):
@@ -235,7 +240,7 @@ class PasswordUnfit(SiteError):
 
     def __init__(self, least: int, most: int) -> None:
         """Say the rule."""
-        super().__init__(f"A password has {least} to {most} characters.")
+        super().__init__(words("A password has %(least)d to %(most)d characters.", least=least, most=most))
 
 
 class PasswordWrong(SiteError):
@@ -279,7 +284,7 @@ class WorkerUnknown(SiteError):
 
     def __init__(self) -> None:
         """Ask to sign in again."""
-        super().__init__("This worker account does not exist (any more). Sign in again.")
+        super().__init__(words("This worker account does not exist (any more). Sign in again."))
 
 
 class HitUnknown(SiteError):
@@ -287,7 +292,7 @@ class HitUnknown(SiteError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__("This HIT does not exist.")
+        super().__init__(words("This HIT does not exist."))
 
 
 class HitNotAvailable(SiteError):
@@ -295,7 +300,7 @@ class HitNotAvailable(SiteError):
 
     def __init__(self) -> None:
         """Point to the list."""
-        super().__init__("This HIT is no longer available: others took all its places, or its time is over.")
+        super().__init__(words("This HIT is no longer available: others took all its places, or its time is over."))
 
 
 class HitNotShown(SiteError):
@@ -304,8 +309,10 @@ class HitNotShown(SiteError):
     def __init__(self) -> None:
         """Say so, and that it is not the worker's fault."""
         super().__init__(
-            "This site cannot show HITs of this kind (HTML of the requester's): its operator has set up no separate "
-            "address for them. It cannot be accepted here. Choose another one."
+            words(
+                "This site cannot show HITs of this kind (HTML of the requester's): its operator has set up no "
+                "separate address for them. It cannot be accepted here. Choose another one."
+            )
         )
 
 
@@ -329,7 +336,7 @@ class HitGroupEmpty(SiteError):
 
     def __init__(self) -> None:
         """Point to the list."""
-        super().__init__("There are no more HITs of this kind for you at the moment.")
+        super().__init__(words("There are no more HITs of this kind for you at the moment."))
 
 
 class NotQualified(SiteError):
@@ -337,7 +344,7 @@ class NotQualified(SiteError):
 
     def __init__(self, reasons: Sequence[str], missing: Sequence[MissingQualification] = ()) -> None:
         """List what is missing."""
-        super().__init__("You do not qualify for this HIT: " + "; ".join(reasons) + ".")
+        super().__init__(words("You do not qualify for this HIT: %(reasons)s.", reasons=joined(reasons)))
         self.reasons = tuple(reasons)
         self.missing = tuple(missing)
 
@@ -347,7 +354,7 @@ class AlreadyWorkedOn(SiteError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__("You have already submitted this HIT. Each HIT can be done once per worker.")
+        super().__init__(words("You have already submitted this HIT. Each HIT can be done once per worker."))
 
 
 class AssignmentUnknown(SiteError):
@@ -355,7 +362,16 @@ class AssignmentUnknown(SiteError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__("This assignment does not exist. Nothing was stored.")
+        super().__init__(words("This assignment does not exist. Nothing was stored."))
+
+
+_ENDED: Final = {
+    "Submitted": words("submitted"),
+    "Approved": words("approved"),
+    "Rejected": words("rejected"),
+    "Returned": words("returned"),
+    "Abandoned": words("abandoned"),
+}
 
 
 class AssignmentNotHeld(SiteError):
@@ -363,7 +379,9 @@ class AssignmentNotHeld(SiteError):
 
     def __init__(self, state: str) -> None:
         """Name the state."""
-        super().__init__(f"You do not hold this assignment any more: it was {state.lower()}.")
+        super().__init__(
+            words("You do not hold this assignment any more: it was %(state)s.", state=_ENDED.get(state, state.lower()))
+        )
         self.state = state
 
 
@@ -372,7 +390,9 @@ class AssignmentReturned(SiteError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__("You returned this assignment, so it cannot be submitted. You can accept the HIT again.")
+        super().__init__(
+            words("You returned this assignment, so it cannot be submitted. You can accept the HIT again.")
+        )
 
 
 class TooLate(SiteError):
@@ -380,7 +400,7 @@ class TooLate(SiteError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__("The time for this assignment is over, so it cannot be submitted any more.")
+        super().__init__(words("The time for this assignment is over, so it cannot be submitted any more."))
 
 
 class AlreadySubmitted(SiteError):
@@ -388,7 +408,9 @@ class AlreadySubmitted(SiteError):
 
     def __init__(self) -> None:
         """Say that the first one counts."""
-        super().__init__("This assignment was already submitted. Your first submission is stored; nothing was changed.")
+        super().__init__(
+            words("This assignment was already submitted. Your first submission is stored; nothing was changed.")
+        )
 
 
 class PreviewCannotBeSubmitted(SiteError):
@@ -396,7 +418,7 @@ class PreviewCannotBeSubmitted(SiteError):
 
     def __init__(self) -> None:
         """Point to Accept."""
-        super().__init__("This was a preview. Accept the HIT first, then work on it and submit.")
+        super().__init__(words("This was a preview. Accept the HIT first, then work on it and submit."))
 
 
 class NothingSubmitted(SiteError):
@@ -404,7 +426,7 @@ class NothingSubmitted(SiteError):
 
     def __init__(self) -> None:
         """Say what is missing."""
-        super().__init__("The submission carried no answer besides the assignment id. Nothing was stored.")
+        super().__init__(words("The submission carried no answer besides the assignment id. Nothing was stored."))
 
 
 class AnswerTooLarge(SiteError):
@@ -412,7 +434,13 @@ class AnswerTooLarge(SiteError):
 
     def __init__(self, size: int, limit: int) -> None:
         """Name both sizes."""
-        super().__init__(f"The answer is too large ({size} bytes, at most {limit}). Nothing was stored.")
+        super().__init__(
+            words(
+                "The answer is too large (%(size)d bytes, at most %(limit)d). Nothing was stored.",
+                size=size,
+                limit=limit,
+            )
+        )
 
 
 class BlockedByRequester(SiteError):
@@ -420,7 +448,7 @@ class BlockedByRequester(SiteError):
 
     def __init__(self) -> None:
         """Say so, and that others do."""
-        super().__init__("This requester does not take work from you. Other requesters' HITs are open to you.")
+        super().__init__(words("This requester does not take work from you. Other requesters' HITs are open to you."))
 
 
 class QualificationUnknown(SiteError):
@@ -428,7 +456,7 @@ class QualificationUnknown(SiteError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__("This qualification does not exist (any more).")
+        super().__init__(words("This qualification does not exist (any more)."))
 
 
 class QualificationNotRequestable(SiteError):
@@ -436,7 +464,7 @@ class QualificationNotRequestable(SiteError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__("This qualification cannot be requested at the moment.")
+        super().__init__(words("This qualification cannot be requested at the moment."))
 
 
 class AlreadyQualified(SiteError):
@@ -444,7 +472,7 @@ class AlreadyQualified(SiteError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__("You have this qualification already.")
+        super().__init__(words("You have this qualification already."))
 
 
 class AlreadyRequested(SiteError):
@@ -452,7 +480,7 @@ class AlreadyRequested(SiteError):
 
     def __init__(self) -> None:
         """Say who is to act."""
-        super().__init__("You have requested this qualification already. The requester has yet to decide.")
+        super().__init__(words("You have requested this qualification already. The requester has yet to decide."))
 
 
 class RetryTooSoon(SiteError):
@@ -461,7 +489,10 @@ class RetryTooSoon(SiteError):
     def __init__(self, retry_at: datetime) -> None:
         """Name the time."""
         super().__init__(
-            f"You can request this qualification again from {retry_at.astimezone(UTC):%d %B %Y, %H:%M} UTC on."
+            words(
+                "You can request this qualification again from %(moment)s UTC on.",
+                moment=_minute(retry_at),
+            )
         )
         self.retry_at = retry_at
 
@@ -471,7 +502,7 @@ class NoRetry(SiteError):
 
     def __init__(self) -> None:
         """Say the rule."""
-        super().__init__("You have requested this qualification before, and it can be requested only once.")
+        super().__init__(words("You have requested this qualification before, and it can be requested only once."))
 
 
 class QualificationRequestUnknown(SiteError):
@@ -479,7 +510,7 @@ class QualificationRequestUnknown(SiteError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__("This qualification request does not exist. Nothing was stored.")
+        super().__init__(words("This qualification request does not exist. Nothing was stored."))
 
 
 class TestOver(SiteError):
@@ -490,9 +521,9 @@ class TestOver(SiteError):
     def __init__(self, state: str) -> None:
         """Say which of the two."""
         super().__init__(
-            "The time for this test is over, so it cannot be handed in any more."
+            words("The time for this test is over, so it cannot be handed in any more.")
             if state == "Lapsed"
-            else "This test was already handed in. Your first answers are stored; nothing was changed."
+            else words("This test was already handed in. Your first answers are stored; nothing was changed.")
         )
         self.state = state
 
@@ -503,9 +534,11 @@ class FormIncomplete(SiteError):
     def __init__(self, problems: Mapping[str, str]) -> None:
         """Count what is to be put right."""
         super().__init__(
-            "One answer needs your attention. Nothing was handed in yet."
-            if len(problems) == 1
-            else f"{len(problems)} answers need your attention. Nothing was handed in yet."
+            counted(
+                "One answer needs your attention. Nothing was handed in yet.",
+                "%(count)d answers need your attention. Nothing was handed in yet.",
+                len(problems),
+            )
         )
         self.problems = dict(problems)
 
@@ -515,7 +548,7 @@ class FormExpected(SiteError):
 
     def __init__(self) -> None:
         """Point to the page."""
-        super().__init__("This HIT is answered on its page on this site. Nothing was stored.")
+        super().__init__(words("This HIT is answered on its page on this site. Nothing was stored."))
 
 
 class MessageUnfit(SiteError):
@@ -548,7 +581,7 @@ class WroteTooOften(SiteError):
                 "%(sent)s That is as many as can be sent within 24 hours. Nothing was sent now. "
                 "You can send another one from %(moment)s UTC on.",
                 sent=sent,
-                moment=f"{again_at.astimezone(UTC):%Y-%m-%d, %H:%M}",
+                moment=_minute(again_at),
             )
         )
         self.again_at = again_at

@@ -12,6 +12,7 @@ from lxml import etree
 from hits.marketplace.errors import AnswerTooLarge, FormIncomplete
 from hits.marketplace.forms import FreeText, Pattern, Question, QuestionForm, Selection
 from hits.marketplace.questions import QUESTION_FORM_ANSWERS
+from hits.marketplace.words import words
 from hits.marketplace.xmltext import legal
 
 LARGEST_ANSWER_BYTES: Final = 512 * 1024
@@ -67,15 +68,15 @@ def _chosen(question: Question, answer: Selection, fields: Fields) -> tuple[list
     chosen = [choice.identifier for choice in answer.choices if choice.identifier in given]
     other = _text(fields, question.other_field) if answer.other is not None else ""
     if len(chosen) < len(given - {""}):
-        return chosen, other, "Choose from what is shown."
+        return chosen, other, words("Choose from what is shown.")
     count = len(chosen) + bool(other)
-    problem = None
+    problem: str | None = None
     if count == 0:
-        problem = "Answer this question." if question.is_required else None
+        problem = words("Answer this question.") if question.is_required else None
     elif count < answer.minimum:
-        problem = f"Choose at least {answer.minimum}."
+        problem = words("Choose at least %(least)d.", least=answer.minimum)
     elif count > answer.maximum:
-        problem = f"Choose at most {answer.maximum}."
+        problem = words("Choose at most %(most)d.", most=answer.maximum)
     if problem is None and other and answer.other is not None:
         problem = _problem_of_text(answer.other, other, is_required=False)
     return chosen, other, problem
@@ -83,27 +84,29 @@ def _chosen(question: Question, answer: Selection, fields: Fields) -> tuple[list
 
 def _problem_of_text(answer: FreeText, text: str, *, is_required: bool) -> str | None:
     if not text.strip():
-        return "Answer this question." if is_required else None
+        return words("Answer this question.") if is_required else None
     if answer.min_length is not None and len(text) < answer.min_length:
-        return f"Write at least {answer.min_length} characters."
+        return words("Write at least %(least)d characters.", least=answer.min_length)
     if answer.max_length is not None and len(text) > answer.max_length:
-        return f"Write at most {answer.max_length} characters; these are {len(text)}."
+        return words(
+            "Write at most %(most)d characters; these are %(length)d.", most=answer.max_length, length=len(text)
+        )
     if answer.is_numeric and (problem := _problem_of_number(answer, text.strip())):
         return problem
     for pattern in answer.patterns:
         if not _fits(pattern, text):
-            return pattern.error_text or "The answer does not have the form that is asked for."
+            return pattern.error_text or words("The answer does not have the form that is asked for.")
     return None
 
 
 def _problem_of_number(answer: FreeText, text: str) -> str | None:
     if len(text) > 300 or _NUMBER.fullmatch(text) is None:
-        return "Write a number."
+        return words("Write a number.")
     number = float(text)
     if answer.min_value is not None and number < answer.min_value:
-        return f"Write a number that is at least {answer.min_value}."
+        return words("Write a number that is at least %(least)d.", least=answer.min_value)
     if answer.max_value is not None and number > answer.max_value:
-        return f"Write a number that is at most {answer.max_value}."
+        return words("Write a number that is at most %(most)d.", most=answer.max_value)
     return None
 
 

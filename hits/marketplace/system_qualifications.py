@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 
 from hits.marketplace.tables import AssignmentRow, WorkerRow
 from hits.marketplace.transactions import Transaction
+from hits.marketplace.words import words
 
 MASTERS_PRODUCTION: Final = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
 MASTERS_SANDBOX: Final = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
@@ -46,15 +47,17 @@ class SystemType:
 SYSTEM_TYPES: Final = {
     item.type_id: item
     for item in (
-        SystemType(MASTERS_PRODUCTION, "Masters", "Named a master by the operator of this marketplace."),
-        SystemType(MASTERS_SANDBOX, "Masters", "Named a master by the operator of this marketplace."),
-        SystemType(NUMBER_APPROVED, "Worker_NumberHITsApproved", "How many of the worker's assignments were approved."),
-        SystemType(LOCALE, "Worker_Locale", "Where the worker lives."),
-        SystemType(ADULT, "Worker_Adult", "Whether the worker agreed to see adult content."),
+        SystemType(MASTERS_PRODUCTION, "Masters", words("Named a master by the operator of this marketplace.")),
+        SystemType(MASTERS_SANDBOX, "Masters", words("Named a master by the operator of this marketplace.")),
+        SystemType(
+            NUMBER_APPROVED, "Worker_NumberHITsApproved", words("How many of the worker's assignments were approved.")
+        ),
+        SystemType(LOCALE, "Worker_Locale", words("Where the worker lives.")),
+        SystemType(ADULT, "Worker_Adult", words("Whether the worker agreed to see adult content.")),
         SystemType(
             PERCENT_APPROVED,
             "Worker_PercentAssignmentsApproved",
-            "Which share of the worker's reviewed assignments was approved.",
+            words("Which share of the worker's reviewed assignments was approved."),
         ),
     )
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -39,6 +39,14 @@ def words(text: str, /, **values: object) -> Words:
 def counted(one: str, many: str, count: int, /, **values: object) -> Words:
     """Return one of two sentences by a number, which both can name as `%(count)d`; gathered like `words`."""
     return Words(one, many, count=count, **values)
+
+
+def joined(parts: Sequence[str], between: str = "; ") -> Words:
+    """Return several sentences or parts of one as one; each of them is translated by itself."""
+    return Words(
+        between.join(f"%(part{number})s" for number in range(len(parts))),
+        **{f"part{number}": part for number, part in enumerate(parts)},
+    )
 
 
 def in_english(_language: str | None, said: Words) -> str:
