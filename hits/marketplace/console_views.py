@@ -236,7 +236,7 @@ class HitTypeView:
 
 @dataclass(frozen=True)
 class HitSummary:
-    """One HIT in the console's list; `status` is the API's."""
+    """One HIT in the console's list; `status` is the API's. With `missing_elements` no worker can do it here."""
 
     hit_id: str
     hit_type_id: str
@@ -251,6 +251,7 @@ class HitSummary:
     created_at: datetime
     expires_at: datetime
     taken_down_at: datetime | None
+    missing_elements: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -212,6 +212,7 @@ def _hit_view(row: HitRow, title: str) -> HitSummary:
         created_at=row.created_at,
         expires_at=row.expires_at,
         taken_down_at=row.taken_down_at,
+        missing_elements=tuple((row.missing_elements or "").split()),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hits.marketplace.engine import Marketplace
+from hits.marketplace.questions import write_html_question
 from tests.app.marketplace.conftest import Account, Visitor, hit_params
 from tests.app.marketplace.requester.conftest import handed_in
 
@@ -44,6 +45,16 @@ def test_one_hit_shows_its_counters_question_and_assignments(
     assert facts == ["places 2", "free 1", "being worked on 0", "to review 1", "judged 0"]
     console.get(f"/requester/hits/{hit['HITId']}?state=Approved")
     assert assignment_id not in console.text()
+
+
+def test_a_page_that_no_worker_can_answer_is_named(console: Visitor, engine: Marketplace, account: Account) -> None:
+    page = "<script src='https://assets.crowd.aws/crowd-html-elements.js'></script><crowd-form><crowd-polygon>"
+    params = hit_params(Question=write_html_question(page, 0))
+    made = engine.call(account.requester_id, "CreateHIT", params)["HIT"]
+
+    console.get(f"/requester/hits/{made['HITId']}")
+
+    assert "No worker can do this HIT Its page needs crowd-polygon, which this site cannot show." in console.text()
 
 
 def test_places_are_added_once_for_each_form(
