@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sqlalchemy import select
 
+from hits.marketplace.console_views import Actor
 from hits.marketplace.engine import Marketplace
-from hits.marketplace.errors import MarketplaceError, SiteError
+from hits.marketplace.errors import MarketplaceError, OperatorError, SiteError
 from hits.marketplace.review_policies import KNOWN_ANSWERS, PLURALITY
 from hits.marketplace.tables import (
     AssignmentRow,
     Base,
     BonusRow,
     HitRow,
+    PayoutItemRow,
+    PayoutRunRow,
     QualificationRequestRow,
     QualificationTypeRow,
     RequesterRow,
@@ -32,6 +35,7 @@ from tests.hits.marketplace.recount import check_groups
 from tests.hits.marketplace.test_review_policies import policy
 
 WORKERS = 4
+OPERATOR = Actor.operator("olga")
 
 #: How often each operation and each step on the site ended how, in all runs of this process.
 DRAWN: Counter[tuple[str, str]] = Counter()
@@ -97,6 +101,7 @@ class Interleavings(RuleBasedStateMachine):
         self.states: dict[str, str] = {}
         self.requests: dict[str, str] = {}
         self.disposed: set[str] = set()
+        self.runs: dict[str, str] = {}
         self.tokens = 0
         self.earned = Decimal(0)
 
@@ -349,6 +354,37 @@ class Interleavings(RuleBasedStateMachine):
         self.deposited += Decimal(cents) / 100
         assert self.engine.top_up(self.requester_id, Decimal(cents) / 100).deposited == self.deposited
 
+    @precondition(lambda self: self.seen["Assignment Rejected"])
+    @rule(data=st.data())
+    def dispute(self, data: st.DataObject) -> None:
+        assignment_id, worker_id = data.draw(st.sampled_from(self.assignments("Rejected")))
+        self.site("dispute", lambda: self.engine.open_dispute(worker_id, assignment_id, "It was right."))
+
+    @precondition(lambda self: self.seen["Dispute"])
+    @rule(data=st.data(), overturned=st.booleans())
+    def decide_a_dispute(self, data: st.DataObject, overturned: bool) -> None:
+        found = [one.dispute_id for one in self.engine.disputes(state=None).entries]
+        dispute_id = data.draw(st.sampled_from(found))
+        decide = self.engine.overturn_dispute if overturned else self.engine.uphold_dispute
+        self.site("overturn" if overturned else "uphold", lambda: decide(dispute_id, "Seen.", by=OPERATOR))
+
+    @rule(last=st.sampled_from(["stays drafted", "paid", "cancelled"]))
+    def pay_out(self, last: str) -> None:
+        drafted = [run for run in self.engine.payout_runs().entries if run.state == "Drafted"]
+        if not drafted:
+            self.site("draft", lambda: self.engine.draft_payout_run(by=OPERATOR))
+        for run in self.engine.payout_runs().entries:
+            if last == "paid":
+                self.site("pay", lambda run=run: self.engine.mark_payout_run_paid(run.run_id, "r", by=OPERATOR))  # type: ignore[misc]
+            if last == "cancelled":
+                self.site("cancel", lambda run=run: self.engine.cancel_payout_run(run.run_id, by=OPERATOR))  # type: ignore[misc]
+
+    @precondition(lambda self: self.seen["HIT"] > 2)
+    @rule(data=st.data())
+    def take_down(self, data: st.DataObject) -> None:
+        hit_id = data.draw(st.sampled_from(self.hits()))
+        self.site("take down", lambda: self.engine.take_down(hit_id, "Against the rules.", by=OPERATOR))
+
     @precondition(lambda self: self.seen["HIT"] > 1)
     @rule(data=st.data())
     def move_to_another_type(self, data: st.DataObject) -> None:
@@ -418,12 +454,12 @@ class Interleavings(RuleBasedStateMachine):
         self.market.clock.advance(seconds=seconds)
 
     def site(self, name: str, action: Callable[[], object]) -> bool:
-        """Let a worker do something on the site; a refusal must leave everything that is stored as it was."""
+        """Let a worker or an operator do something; a refusal must leave everything that is stored as it was."""
         self.engine.settle()
         before = self.stored()
         try:
             action()
-        except SiteError as error:
+        except (SiteError, OperatorError) as error:
             assert self.stored() == before
             DRAWN[name, type(error).__name__] += 1
             return False
@@ -493,9 +529,41 @@ class Interleavings(RuleBasedStateMachine):
         assert self.earned == Decimal(paid) / 100
 
     @invariant()
+    def no_earning_is_paid_out_twice(self) -> None:
+        if not hasattr(self, "market"):
+            return
+        with self.engine.store.session(writes=False) as session:
+            runs = {row.run_id: row.state for row in session.scalars(select(PayoutRunRow))}
+            items = list(session.scalars(select(PayoutItemRow).where(PayoutItemRow.released_at.is_(None))))
+            assert all(runs[item.run_id] != "Cancelled" for item in items)
+            in_runs: Counter[str] = Counter()
+            for item in items:
+                in_runs[item.worker_id] += item.amount_cents
+            approved = (
+                select(AssignmentRow.worker_id, HitRow.reward_cents)
+                .join(HitRow, HitRow.hit_id == AssignmentRow.hit_id)
+                .where(AssignmentRow.state == "Approved")
+            )
+            earned: Counter[str] = Counter()
+            for worker_id, cents in [
+                *session.execute(approved),
+                *session.execute(select(BonusRow.worker_id, BonusRow.amount_cents)),
+            ]:
+                earned[worker_id] += cents
+        for worker_id in self.workers:
+            told = self.engine.worker_payouts(worker_id)
+            assert told.earned == Decimal(earned[worker_id]) / 100 == told.open + told.being_paid + told.paid
+            assert told.being_paid + told.paid == Decimal(in_runs[worker_id]) / 100
+            assert told.open >= 0
+        assert all(state in {"Drafted", runs[run_id]} for run_id, state in self.runs.items())
+        self.runs = runs
+
+    @invariant()
     def assignments_move_legally(self) -> None:
         if not hasattr(self, "market"):
             return
+        # The invariants come in the order of their names, and this one's states are what the next step draws from.
+        self.engine.settle()
         with self.engine.store.session(writes=False) as session:
             now = {row.assignment_id: row.state for row in session.scalars(select(AssignmentRow))}
             requests = {row.request_id: row.state for row in session.scalars(select(QualificationRequestRow))}
@@ -518,6 +586,7 @@ class Interleavings(RuleBasedStateMachine):
                 "HIT": len(self.hits()),
                 "Assignment": len(self.states),
                 "QualificationType": len(self.kinds()),
+                "Dispute": len(self.engine.disputes(state=None).entries),
                 **{f"Assignment {state}": count for state, count in Counter(self.states.values()).items()},
                 **{f"Request {state}": count for state, count in Counter(self.requests.values()).items()},
             }
