@@ -101,7 +101,7 @@ def test_a_reader_sees_no_question_twice(data_folder: Path) -> None:
     epochs = [recipe.rows_of_epoch(everything, epoch) for epoch in range(len(recipe.lengths))]
 
     asked = [(row.passage, row.question) for rows in epochs for row in rows if isinstance(row, Asked)]
-    assert [len(rows) for rows in epochs] == [9000, 5000]
+    assert [len(rows) for rows in epochs] == [8000, 3500]
     assert len(asked) == len(set(asked))
 
 
