@@ -36,3 +36,17 @@ def test_a_model_is_given_less_time_than_after_which_a_question_counts_as_interr
     for seconds in (0, -1, longest):
         with pytest.raises(ValidationError, match="predict_seconds"):
             settings(predict_seconds=seconds)
+
+
+def test_models_are_set_by_task_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYNAHIT_MODELS", '{"nli": "hub:owner/name@main"}')
+
+    assert settings().models == {"nli": "hub:owner/name@main"}
+    with pytest.raises(ValidationError, match="no model is named for qa; name one, such as embedded:qa"):
+        settings(models={"qa": " "})
+
+
+def test_the_model_setting_of_an_older_instance_does_not_stop_the_start() -> None:
+    assert settings(model="embedded:sentiment").model is None
+    with pytest.raises(ValidationError, match=r'Write DYNAHIT_MODELS=\{"TASK": "hub:some/model"\} instead'):
+        settings(model="hub:some/model")

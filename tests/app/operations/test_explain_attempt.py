@@ -13,6 +13,7 @@ from hits.models import Attempt
 from hits.predictions import Attribution, ModelUnavailable
 from hits.states import AttemptState
 from tests.app.conftest import RuleEngine
+from tests.app.four_tasks import PASSAGE, creation_hit, fooling_example
 from tests.factories import NOON, make_assignment, make_attempt
 
 
@@ -91,3 +92,56 @@ def test_an_attempt_without_an_answer_or_of_somebody_else_is_refused(session: Se
         with pytest.raises(Refused):
             explain_attempt(session, engine, assignment.id, attempt.public_id)
     assert engine.explained == []
+
+
+class Watching(RuleEngine):
+    """Keeps what it was asked to explain, as one of its own members if one is named."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wanted: list[tuple[str, object, object]] = []
+
+    def explain(self, task_code: str, answer: object, target: str, **options: object) -> Attribution:
+        self.wanted.append((target, options["model"], options["method"]))
+        model = options["model"] or ("rule", "one")
+        return Attribution(*model, "rule", 1, target, (), 0.0, True, 0.0)  # type: ignore[misc]
+
+
+def test_the_goal_is_explained_on_request_and_kept_beside_the_answer(session: Session, asked: tuple[int, str]) -> None:
+    engine = Watching()
+    attempt = session.query(Attempt).one()
+    attempt.goal_label = "neutral"
+    session.commit()
+
+    said = explain_attempt(session, engine, *asked, method="leave-one-word-out")
+    meant = explain_attempt(session, engine, *asked, of_goal=True)
+    explain_attempt(session, engine, *asked, of_goal=True)
+
+    assert (said.target, meant.target) == ("negative", "neutral")
+    assert engine.wanted == [("negative", None, "leave-one-word-out"), ("neutral", None, None)]
+
+
+def test_of_a_marked_answer_the_places_of_both_answers_are_explained(session: Session) -> None:
+    engine = Watching()
+    example = fooling_example(session, creation_hit(session, "qa"))
+    attempt = example.attempt
+    attempt.model_id, attempt.model_revision = "rule", "one"
+    session.commit()
+
+    for of_goal in (False, True):
+        explain_attempt(session, engine, attempt.assignment_id, attempt.public_id, of_goal=of_goal)
+
+    at = PASSAGE.index("stone")
+    assert [target for target, _, _ in engine.wanted] == ["4-14", f"{at}-{at + 5}"]
+
+
+def test_of_an_ensemble_the_member_that_was_shown_is_explained(session: Session, asked: tuple[int, str]) -> None:
+    engine = Watching()
+    attempt = session.query(Attempt).one()
+    attempt.model_id, attempt.model_revision = "second", "2"
+    attempt.members = [{"model_id": "first", "revision": "1"}, {"model_id": "second", "revision": "2"}]
+    session.commit()
+
+    explain_attempt(session, engine, *asked)
+
+    assert engine.wanted == [("negative", ("second", "2"), None)]

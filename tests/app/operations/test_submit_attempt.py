@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,10 +14,11 @@ from hits.attempts import INTERRUPTED_AFTER, progress
 from hits.clock import FixedClock
 from hits.errors import AlreadySubmitted, InvalidAnswer, InvalidInput, Refused
 from hits.models import Assignment, Attempt, ModelVersion
-from hits.predictions import ModelUnavailable
+from hits.predictions import MemberAnswer, ModelUnavailable, Prediction
 from hits.states import AssignmentState, AttemptState
 from hits.tasks.sentiment import TASK
 from inference.errors import NothingToRead
+from inference.target import ModelCard
 from tests.app.conftest import RuleEngine
 from tests.factories import NOON, make_assignment, make_attempt
 
@@ -205,3 +207,45 @@ def test_only_ones_own_attempts_are_found(session: Session, assignment_id: int) 
         own_attempt(session, assignment_id, theirs.public_id)
     with pytest.raises(Refused):
         own_attempt(session, assignment_id, "nothing")
+
+
+class Knowing(RuleEngine):
+    """An engine that knows the card of its model, and asks two more of an ensemble."""
+
+    def card(self, task_code: str, model_id: str) -> ModelCard | None:
+        if model_id != "rule":
+            return None
+        return ModelCard(
+            "rule", "one", ("positive", "negative", "neutral"), {"POS": "positive"}, "ab" * 32, "MIT", 22_000_000_000, 7
+        )
+
+    def predict(self, task_code: str, answer: Mapping[str, str], *, key: str = "") -> Prediction:
+        said = super().predict(task_code, answer, key=key)
+        members = tuple(MemberAnswer(name, "9", said.label, said.probabilities) for name in ("rule", "other"))
+        return replace(said, members=members, policy="mean")
+
+
+def test_what_the_engine_knows_of_a_version_is_registered_and_every_member_is(
+    session: Session, clock: FixedClock, assignment_id: int
+) -> None:
+    submit_attempt(session, Knowing(), clock, assignment_id, TEXT)
+
+    rows = session.query(ModelVersion).order_by(ModelVersion.id).all()
+    assert [(one.model_id, one.revision) for one in rows] == [("rule", "one"), ("rule", "9"), ("other", "9")]
+    known, *others = rows
+    assert (known.labels, known.label_map) == (["positive", "negative", "neutral"], {"POS": "positive"})
+    assert (known.weights_sha256, known.licence, known.parameters, known.seed) == ("ab" * 32, "MIT", 22_000_000_000, 7)
+    assert {(one.weights_sha256, one.licence, one.parameters, one.seed) for one in others} == {(None,) * 4}
+
+
+def test_an_attempt_is_asked_under_its_own_key(session: Session, clock: FixedClock, assignment_id: int) -> None:
+    keys: list[str] = []
+
+    class Listening(RuleEngine):
+        def predict(self, task_code: str, answer: Mapping[str, str], *, key: str = "") -> Prediction:
+            keys.append(key)
+            return super().predict(task_code, answer, key=key)
+
+    result = submit_attempt(session, Listening(), clock, assignment_id, TEXT)
+
+    assert keys == [result.public_id]

@@ -16,6 +16,7 @@ from hits.clock import FixedClock
 from hits.models import Assignment, Example, Vote
 from hits.states import AssignmentState
 from tests.app.conftest import Judging, frame_query, token_in
+from tests.app.four_tasks import PASSAGE, creation_hit, fooling_example, validation_hit
 from tests.factories import make_validation_hit
 
 Rows = Callable[[type[Any]], list[Any]]
@@ -248,3 +249,43 @@ def test_no_page_sets_a_cookie(client: FlaskClient, judging: Judging, token: str
 
 def test_a_creation_hit_is_no_validation_hit(client: FlaskClient, hit: Any) -> None:
     assert client.get(f"/validate/{hit.reference}").status_code == 404
+
+
+def test_a_reader_of_hateful_texts_is_warned_first_and_may_say_more(
+    client: FlaskClient, session_factory: sessionmaker[Session], rows: Rows
+) -> None:
+    with session_factory() as session:
+        example = fooling_example(session, creation_hit(session, "hate"))
+        hit = validation_hit(session, [example])
+        session.commit()
+        public_id, reference, query = example.attempt.public_id, hit.reference, frame_query(hit)
+    page = client.get(f"/validate/{reference}", query_string=query)
+    text = soup(page).get_text(" ", strip=True)
+
+    assert text.index("This task is about hateful language") < text.index("Quillby")
+    assert soup(page).find("blockquote").find_parent("details", class_="reveal") is not None
+    assert [one["name"] for one in soup(page).find_all("select")] == ["hate_target", "hate_type"]
+    refused = vote(client, token_in(page), public_id, label="hateful", hate_type="rude", script=True)
+    assert (refused.status_code, refused.json["field"]) == (422, "hate_type")  # type: ignore[index]
+    assert vote(client, token_in(page), public_id, label="hateful", hate_type="threat").status_code == 200
+    assert [(one.label, one.details) for one in rows(Vote)] == [("hateful", {"hate_type": "threat"})]
+    again = client.post("/validate/statements", data={"token": token_in(page), "statement": public_id})
+    assert soup(again).find("select", {"name": "hate_type"}).find("option", selected=True)["value"] == "threat"
+
+
+def test_a_reader_of_questions_sees_the_answer_marked_in_the_passage(
+    client: FlaskClient, session_factory: sessionmaker[Session]
+) -> None:
+    with session_factory() as session:
+        hit = validation_hit(session, [fooling_example(session, creation_hit(session, "qa"))])
+        session.commit()
+        reference, query = hit.reference, frame_query(hit)
+
+    page = soup(client.get(f"/validate/{reference}", query_string=query))
+
+    passage, question, answer = page.find_all("blockquote")
+    assert [mark.get_text() for mark in passage.find_all("mark")] == ["stone"]
+    assert passage.get_text() == PASSAGE
+    assert (question.get_text(), answer.get_text()) == ("What was the second bridge made of?", "stone")
+    assert "old bridge" not in answer.get_text()
+    assert "You fooled" not in page.get_text()

@@ -7,12 +7,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
-from app.worker.answers import attempt_view, mark, percent, pieces
+from app.worker.answers import (
+    AttemptView,
+    attempt_view,
+    mark,
+    marked,
+    overlap_percent,
+    passages,
+    percent,
+    pieces,
+    read_sentences,
+)
 from hits.attempts import store_attribution
+from hits.models import Attempt
 from hits.predictions import Attribution, WordAttribution
 from hits.states import AttemptState
+from hits.tasks import task
 from hits.tasks.sentiment import TASK
+from tests.app.four_tasks import CONTEXTS, PASSAGE, creation_hit, fooling_example
 from tests.factories import make_attempt
+
+NLI, QA = task("nli"), task("qa")
 
 
 @pytest.mark.parametrize(
@@ -107,3 +122,96 @@ def test_a_stored_explanation_is_shown_with_its_words(session: Session) -> None:
     assert (explanation.method, explanation.steps, explanation.delta) == ("ig", 20, "0.1000")
     assert explanation.target == "positive"
     assert not explanation.exact
+
+
+# Answers marked in a passage
+
+
+def qa_view(session: Session, **answer: str) -> tuple[Attempt, AttemptView]:
+    attempt = fooling_example(session, creation_hit(session, "qa"), **answer).attempt
+    return attempt, attempt_view(QA, attempt, 1)
+
+
+def test_a_marked_answer_is_shown_beside_the_models_with_their_overlap(session: Session) -> None:
+    attempt, view = qa_view(session)
+
+    assert (view.own_answer, view.predicted, view.overlap, view.percent) == ("stone", "“old bridge”", "0%", "60%")
+    assert (view.bars, view.written) == ((), ("What was the second bridge made of?",))
+    (passage,) = passages(QA, CONTEXTS["qa"], attempt)
+    assert [(piece.text, piece.mark) for piece in passage.pieces if piece.mark] == [
+        ("old bridge", "model"),
+        ("stone", "mine"),
+    ]
+    assert "".join(piece.text for piece in passage.pieces) == PASSAGE
+    assert (passage.markable, passage.model_mark) == (True, "4-14")
+
+
+def test_the_models_mark_counts_as_the_browser_does(session: Session) -> None:
+    hit = creation_hit(session, "qa", context={"passage": "\U0001f468\U0001f469 x old bridge, stone"})
+    attempt = fooling_example(session, hit, answer_start="17").attempt
+    attempt.predicted_answer = {"start": 5, "end": 15, "text": "old bridge"}
+
+    (passage,) = passages(QA, hit.context.fields if hit.context else {}, attempt)
+
+    assert passage.model_mark == "7-17"
+
+
+@given(
+    text=st.text(max_size=30),
+    spans=st.dictionaries(st.sampled_from(["mine", "model"]), st.tuples(st.integers(0, 40), st.integers(0, 40))),
+)
+def test_marked_pieces_are_always_the_whole_text(text: str, spans: dict[str, tuple[int, int]]) -> None:
+    found = marked(text, spans)
+
+    assert "".join(piece.text for piece in found) == text
+    for name, (start, end) in spans.items():
+        if start <= end <= len(text):
+            assert "".join(piece.text for piece in found if name in piece.mark.split()) == text[start:end]
+
+
+@pytest.mark.parametrize(("f1", "words"), [(0.0, "0%"), (0.3999, "39%"), (0.4, "40%"), (0.58, "58%"), (1.0, "100%")])
+def test_an_overlap_below_the_threshold_never_reads_as_the_threshold(f1: float, words: str) -> None:
+    assert overlap_percent(f1) == words
+
+
+def test_the_page_says_how_much_the_model_saw(session: Session) -> None:
+    attempt, _ = qa_view(session)
+    attempt.truncated, attempt.characters_read = True, {"passage": 120, "question": 35}
+
+    assert read_sentences(QA, attempt) == [f"Of “Passage” it read 120 of {len(PASSAGE)} characters."]
+
+
+def test_words_are_marked_in_every_text_that_the_model_read(session: Session) -> None:
+    attempt = fooling_example(session, creation_hit(session, "nli")).attempt
+    words = (
+        WordAttribution(4, 7, "old", 1.0, "premise"),
+        WordAttribution(4, 9, "first", -0.5, "hypothesis"),
+        WordAttribution(0, 3, "The", 0.2),
+    )
+    target = "contradiction"
+    store_attribution(session, attempt, Attribution("m", "r", "ig", 12, target, words, None, True, 0.5))
+
+    explanation = attempt_view(NLI, attempt, 1).explanation
+
+    assert explanation is not None
+    assert [text.label for text in explanation.texts] == ["Passage", "Your statement"]
+    assert [[piece.text for piece in text.pieces if piece.mark] for text in explanation.texts] == [
+        ["old"],
+        ["The", "first"],
+    ]
+    assert [(row.where, row.text) for row in explanation.rows] == [
+        ("Passage", "old"),
+        ("Your statement", "first"),
+        ("Your statement", "The"),
+    ]
+    assert (explanation.target, explanation.delta) == ("definitely incorrect", "")
+
+
+def test_a_span_is_named_by_its_words(session: Session) -> None:
+    attempt, _ = qa_view(session)
+    store_attribution(session, attempt, Attribution("m", "r", "ig", 12, "4-14", (), 0.0, True, 0.5))
+
+    explanation = attempt_view(QA, attempt, 1).explanation
+
+    assert explanation is not None
+    assert explanation.target == "“old bridge”"

@@ -28,6 +28,7 @@ from inference.engine import EngineSettings, InProcessEngine, ModelSource
 from inference.errors import ModelQueueFull, ModelWarmingUp, NothingToRead
 from inference.target import ModelCard
 from tests.app.conftest import ASSIGNMENT, WORKER, RuleEngine, ask, frame_query, open_page, token_in
+from tests.app.four_tasks import FourTaskEngine, creation_hit
 from tests.factories import make_assignment, make_attempt, make_batch, make_context, make_hit, make_round
 
 Rows = Callable[[type[Any]], list[Any]]
@@ -826,3 +827,103 @@ def test_a_draft_comes_back_with_the_page_and_needs_the_token(
     assert rows(Assignment)[0].draft == {"statement": "<b>half a soup"}
     assert "&lt;b&gt;half a soup</textarea>" in open_page(client, hit).text
     assert rows(Attempt) == []
+
+
+# Answers marked in a passage
+
+
+TOLL = "Here the toll was low. Then the toll rose to two pence."
+
+
+@pytest.fixture
+def qa_hit(session_factory: sessionmaker[Session]) -> Hit:
+    with session_factory() as session:
+        made = creation_hit(session, "qa", context={"passage": TOLL})
+        session.commit()
+        session.expunge_all()
+        return made
+
+
+@pytest.fixture
+def qa_client(
+    settings: Settings, session_factory: sessionmaker[Session], clock: FixedClock
+) -> Iterator[tuple[FlaskClient, FourTaskEngine]]:
+    model = FourTaskEngine()
+    built = create_app(settings, engine=model, clock=clock)
+    yield built.test_client(), model
+    with built.app_context():
+        db.engine.dispose()
+
+
+def ask_about(client: FlaskClient, token: str, answer: str, *, script: bool = True, **sent: str) -> TestResponse:
+    headers = {"X-Requested-With": "fetch"} if script else {}
+    fields = {"token": token, "question": "How much was it in pence?", "answer": answer, **sent}
+    return client.post("/work/attempts", data=fields, headers=headers)
+
+
+def test_an_answer_at_two_places_is_asked_back_and_no_try_is_used(
+    qa_client: tuple[FlaskClient, FourTaskEngine], qa_hit: Hit, rows: Rows
+) -> None:
+    client, model = qa_client
+    token = token_in(open_page(client, qa_hit))
+
+    by_script = ask_about(client, token, "the toll")
+    by_form = ask_about(client, token, "the toll", script=False)
+
+    assert by_script.status_code == by_form.status_code == 422
+    assert by_script.json is not None
+    assert by_script.json["field"] == "answer"
+    assert [place["start"] for place in by_script.json["places"]] == [5, 28]
+    radios = soup(by_form).find_all("input", {"type": "radio", "name": "answer_start"})
+    assert [radio["value"] for radio in radios] == ["5", "28"]
+    assert "How much was it in pence?" in by_form.text
+    assert rows(Attempt) == model.asked == []
+
+    chosen = ask_about(client, token, "the toll", answer_start="28")
+    assert chosen.status_code == 200
+    assert rows(Attempt)[0].answer["answer_start"] == "28"
+
+
+def test_offsets_of_the_browser_choose_a_place_but_never_make_an_answer(
+    qa_client: tuple[FlaskClient, FourTaskEngine], qa_hit: Hit, rows: Rows
+) -> None:
+    client, _ = qa_client
+    token = token_in(open_page(client, qa_hit))
+
+    forged = ask_about(client, token, "a million", answer_start="0", answer_start_utf16="3", answer_f1="0", fooled="1")
+    marked = ask_about(client, token, "two pence", answer_start_utf16=str(TOLL.index("two")))
+
+    assert forged.status_code == 422
+    assert "does not stand in the text" in forged.json["message"]  # type: ignore[index]
+    assert marked.status_code == 200
+    attempt = rows(Attempt)[0]
+    assert attempt.answer == {
+        "question": "How much was it in pence?",
+        "answer": "two pence",
+        "answer_start": str(TOLL.index("two")),
+    }
+    assert (attempt.fooled, attempt.predicted_answer["text"]) == (False, "pence")
+    assert "overlap by <strong>66%</strong>" in marked.text
+
+
+def test_a_passage_that_the_model_did_not_see_whole_is_told(
+    qa_client: tuple[FlaskClient, FourTaskEngine], qa_hit: Hit
+) -> None:
+    client, model = qa_client
+    model.characters_read = {"passage": 20}
+    token = token_in(open_page(client, qa_hit))
+
+    response = ask_about(client, token, "two pence")
+
+    assert "The model did not see everything. Of “Passage” it read 20 of 55 characters." in response.text
+
+
+def test_a_draft_brings_the_mark_back(qa_client: tuple[FlaskClient, FourTaskEngine], qa_hit: Hit) -> None:
+    client, _ = qa_client
+    token = token_in(open_page(client, qa_hit))
+    client.post("/work/draft", data={"token": token, "answer": "toll", "answer_start_utf16": "4"})
+
+    page = soup(open_page(client, qa_hit))
+
+    assert page.find("textarea", {"name": "answer"}).get_text().strip() == "toll"
+    assert page.find("input", {"name": "answer_start_utf16"})["value"] == "4"
