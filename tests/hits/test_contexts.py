@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hits import contexts
 from hits.contexts import read_contexts
 from hits.errors import InvalidContexts, InvalidInput
 from hits.tasks import task
+from tests.launched import ROOT
 
 SPEC = task("sentiment")
 
@@ -24,6 +26,18 @@ def test_contexts_come_back_in_order(tmp_path: Path) -> None:
     path = written(tmp_path, '\ufeff{"prompt": "Un café."}\r\n\r\n{"prompt": "A bus 🚌."}\n'.encode())
 
     assert read_contexts(path, SPEC) == [{"prompt": "Un café."}, {"prompt": "A bus 🚌."}]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("prompts", "sentiment"), ("hate_prompts", "hate"), ("premises", "nli"), ("passages", "qa")],
+)
+def test_every_task_has_contexts_to_begin_with(name: str, code: str) -> None:
+    assert len(read_contexts(ROOT / f"docs/examples/{name}.jsonl", task(code))) >= 8
+
+
+def test_a_line_of_a_task_without_contexts_is_an_empty_object(tmp_path: Path) -> None:
+    assert read_contexts(written(tmp_path, b"{}"), replace(SPEC, context_fields=())) == [{}]
 
 
 def test_every_broken_line_is_named_with_its_reason(tmp_path: Path) -> None:
