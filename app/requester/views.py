@@ -11,6 +11,7 @@ from sqlalchemy import select
 from app.extensions import db
 from app.models import AuditEntry
 from app.requester.figures import figures
+from app.requester.outages import outage
 from app.services import services
 from app.staff.access import audit
 from app.validator.views import readers_texts
@@ -131,6 +132,7 @@ def _round_fields(round_: Round) -> dict[str, object]:
         "round": round_,
         "spec": spec,
         "figures": figures(session, round_),
+        "outage": outage(session, round_, services().clock.now()),
         "flagged": [_flagged(spec, example) for example in flagged],
         "strange": strange,
         "batches": batches,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from sqlalchemy.orm import Session, sessionmaker
 from werkzeug.test import TestResponse
 
 from app.models import AuditEntry, StaffUser
+from hits.clock import FixedClock
 from hits.models import Assignment, Example
-from hits.states import AssignmentState, Moderation, Verdict
+from hits.states import AssignmentState, AttemptState, Moderation, Verdict
 from tests.app.conftest import csrf_in, sign_in
 from tests.factories import make_assignment, make_attempt, make_example, make_round, make_vote
 
@@ -195,3 +197,22 @@ def test_an_assignment_that_was_looked_at_is_left_to_the_jobs_and_noted(
 
 def test_an_assignment_that_is_not_there_is_told(requester: FlaskClient) -> None:
     assert accept(requester, "NOTHING").status_code == 404
+
+
+def test_a_model_that_leaves_questions_unanswered_is_said_at_the_top(
+    requester: FlaskClient, session_factory: sessionmaker[Session], clock: FixedClock
+) -> None:
+    with session_factory() as session:
+        make_attempt(
+            session,
+            state=AttemptState.UNANSWERED,
+            failure="EngineUnreachable: <gone>",
+            asked_at=clock.now() - timedelta(minutes=5),
+        )
+        session.commit()
+
+    notice = BeautifulSoup(requester.get("/rounds/sentiment/1").text, "html.parser").select_one(".notice-error")
+
+    assert notice is not None
+    assert "1 of 1 questions" in notice.text
+    assert "EngineUnreachable: <gone>" in notice.text
