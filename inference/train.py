@@ -36,7 +36,7 @@ def items_of(recipe: Recipe, rows: Rows, tokenizer: Tokenizer) -> list[list[Vote
     """Return what is learned in each epoch."""
     made: list[list[Votes] | list[Places]] = []
     for epoch, length in enumerate(recipe.lengths):
-        learned = rows if recipe.rows_of_epoch is None else recipe.rows_of_epoch(rows, epoch)
+        learned = recipe.learned_in(rows, epoch)
         if recipe.head == "span":
             asked = [row for row in learned if isinstance(row, Asked)]
             made.append(places_of(asked, tokenizer, length, with_empty=epoch == len(recipe.lengths) - 1))

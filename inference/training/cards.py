@@ -87,7 +87,7 @@ def _unmeasured(recipe: Recipe, data: Path, out: Path, *, seed: int, folder: Pat
             "licence": "Apache-2.0",
         },
         "delta": {"file": DELTA, "sha256": delta_sha256, "bytes": (out / DELTA).stat().st_size},
-        "training_data": described(recipe.train, data) | {"rows": len(recipe.train.rows(data))},
+        "training_data": described(recipe.train, data) | _learned(recipe, data),
         "command": f"dynahit model train {recipe.task} --data DIR --out DIR --seed {seed}",
         "seed": seed,
         "recipe": {
@@ -109,6 +109,12 @@ def _unmeasured(recipe: Recipe, data: Path, out: Path, *, seed: int, folder: Pat
     if recipe.emoji_names:
         card["preprocessing"] = PREPROCESSING
     return card
+
+
+def _learned(recipe: Recipe, data: Path) -> dict[str, Any]:
+    rows = recipe.train.rows(data)
+    epochs = [recipe.learned_in(rows, epoch) for epoch in range(len(recipe.lengths))]
+    return {"rows": len({row for learned in epochs for row in learned}), "rows_by_epoch": [*map(len, epochs)]}
 
 
 def _file(file: DataFile, data: Path) -> dict[str, str]:

@@ -64,6 +64,10 @@ class Recipe:
     rows_of_epoch: Callable[[Rows, int], Rows] | None = None
     choice: str = ""
 
+    def learned_in(self, rows: Rows, epoch: int) -> Rows:
+        """Return which of the training rows an epoch learns."""
+        return rows if self.rows_of_epoch is None else self.rows_of_epoch(rows, epoch)
+
 
 _ONE_RUN = (
     "Set beforehand, after earlier trials with models of this size on the same files; nothing was tuned on these rows, "

@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_file_and_the_card_describes_what_is_loaded
     assert loaded.revision == cards[0]["revision"]
     ((name, part),) = recipe.tests.items()
     assert measure(asked_as(task(code), loaded), part.rows(data_folder)).items() <= cards[0]["evaluation"][name].items()
-    assert cards[0]["training_data"]["rows"] == 60
+    assert cards[0]["training_data"]["rows_by_epoch"] == [60] * len(recipe.lengths)
     assert json.loads((tmp_path / "one" / "card.json").read_text(encoding="utf-8")) == cards[0]
 
 

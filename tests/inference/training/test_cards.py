@@ -34,6 +34,7 @@ def recipe(tmp_path: Path) -> Recipe:
         tests={"high": part, "low": part},
         aims={"high": 0.9, "low": 0.1},
         chosen_on=replace(part, rows=lambda data: ROWS[:2]),
+        rows_of_epoch=None,
     )
 
 

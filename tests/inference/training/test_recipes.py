@@ -95,10 +95,9 @@ def test_a_text_is_not_learned_when_its_perturbation_is_held_out(data_folder: Pa
 
 def test_a_reader_sees_no_question_twice(data_folder: Path) -> None:
     recipe = RECIPES["qa"]
-    assert recipe.rows_of_epoch is not None
     everything = rows_of("qa", "train", data_folder)
 
-    epochs = [recipe.rows_of_epoch(everything, epoch) for epoch in range(len(recipe.lengths))]
+    epochs = [recipe.learned_in(everything, epoch) for epoch in range(len(recipe.lengths))]
 
     asked = [(row.passage, row.question) for rows in epochs for row in rows if isinstance(row, Asked)]
     assert [len(rows) for rows in epochs] == [8000, 3500]
@@ -107,12 +106,9 @@ def test_a_reader_sees_no_question_twice(data_folder: Path) -> None:
 
 def test_each_epoch_of_the_hate_speech_model_has_all_pairs_and_other_tweets(data_folder: Path) -> None:
     recipe = RECIPES["hate"]
-    assert recipe.rows_of_epoch is not None
     everything = rows_of("hate", "train", data_folder)
 
-    first, second = (
-        [row for row in recipe.rows_of_epoch(everything, epoch) if isinstance(row, Row)] for epoch in (0, 1)
-    )
+    first, second = ([row for row in recipe.learned_in(everything, epoch) if isinstance(row, Row)] for epoch in (0, 1))
 
     for rows in (first, second):
         assert {kind: count for kind, count in Counter(row.kind for row in rows).items() if kind} == {
