@@ -10,6 +10,7 @@ from flask_babel import gettext
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
+from app.marketplace.languages import translated
 from hits.marketplace.disputes import MOST_WORDS
 from hits.marketplace.errors import AlreadyDisputed, DisputeNotPossible, DisputeUnfit
 
@@ -27,7 +28,7 @@ def dispute(assignment_id: str) -> ResponseReturnValue:
         except DisputeUnfit as refusal:
             error = refusal.message
         except AlreadyDisputed as refusal:
-            flash(refusal.message, "info")
+            flash(translated(refusal.message), "info")
         else:
             flash(gettext("The operator will look at it. You are told here, in your messages."), "success")
         if not error:

@@ -11,6 +11,7 @@ from flask.typing import ResponseReturnValue
 from app.marketplace import forms, sessions
 from app.marketplace.extensions import marketplace
 from app.marketplace.headers import allow_media
+from app.marketplace.languages import gettext, translated
 from hits.marketplace import errors as refusals
 from hits.marketplace.views import QualificationRequestView
 
@@ -55,7 +56,7 @@ def ask(type_id: str) -> ResponseReturnValue:
     except refusals.QualificationUnknown:
         raise
     except refusals.SiteError as refusal:
-        flash(refusal.message, "warning")
+        flash(translated(refusal.message), "warning")
         return redirect(url_for("qualifications.show", type_id=type_id), 303)
     if made.form is not None:
         return redirect(url_for("qualifications.take", request_id=made.request_id), 303)
@@ -77,7 +78,7 @@ def take(request_id: str) -> ResponseReturnValue:
     except refusals.FormIncomplete as refusal:
         return _test_page(asked, filled, refusal.problems), 422
     except refusals.TestOver as refusal:
-        flash(refusal.message, "warning")
+        flash(translated(refusal.message), "warning")
         return redirect(url_for("qualifications.show", type_id=asked.qualification_type_id), 303)
 
 
@@ -87,9 +88,17 @@ def _me() -> str:
 
 def _decided(made: QualificationRequestView) -> ResponseReturnValue:
     if made.state == "Granted":
-        flash(f"You now have the qualification “{made.name}”. Your value is {made.value}.", "success")
+        flash(
+            gettext(
+                "You now have the qualification “%(name)s”. Your value is %(value)d.", name=made.name, value=made.value
+            ),
+            "success",
+        )
     else:
-        flash(f"You asked for the qualification “{made.name}”. The requester decides about it.", "success")
+        flash(
+            gettext("You asked for the qualification “%(name)s”. The requester decides about it.", name=made.name),
+            "success",
+        )
     return redirect(url_for("qualifications.show", type_id=made.qualification_type_id), 303)
 
 
