@@ -1,7 +1,10 @@
 """Times the marketplace against moto's server, and at growing numbers of HITs: ``python benchmarks/marketplace.py``.
 
-Part one: CreateHIT over HTTP with boto3, the same client for moto's server (everything in memory), for the marketplace
-on SQLite (WAL, synchronous=FULL) and, where PostgreSQL is reachable, for two processes on it. The servers take turns.
+Part one: CreateHIT over HTTP, the same clients for moto's server (everything in memory), for the marketplace on SQLite
+(WAL, synchronous=FULL) and, where PostgreSQL is reachable, on that, each with one process and with two. The servers
+take turns. A client is boto3, or sends one request that was signed ahead over open connections, and takes less of the
+machine. Beside the calls per second stands the processor time that the server (with its database) takes for a call,
+which other work on the machine moves less.
 Part two: paging, a worker's list and accepting with 100 and 10,000 HITs, with ``--large`` 100,000; through the engine.
 """
 
@@ -24,6 +27,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +71,9 @@ HIT = {
     "Question": QUESTION,
 }
 TYPES = 20
-CLIENTS = """
-import json, sys, time
+TIMES = 15
+BOTO3 = """
+import json, sys
 from concurrent.futures import ThreadPoolExecutor
 import boto3
 from botocore.config import Config
@@ -85,6 +90,41 @@ with ThreadPoolExecutor(threads) as pool:
     list(pool.map(lambda _: client.create_hit(**hit), range(count)))
 print("done", flush=True)
 """
+# The signature of a request holds for 15 minutes, and nothing forbids to send it again.
+SIGNED_AHEAD = """
+import http.client, json, sys, threading
+from urllib.parse import urlsplit
+
+import botocore.auth, botocore.awsrequest, botocore.credentials
+
+url, key, secret, count, threads, hit = json.loads(sys.argv[1])
+target = "MTurkRequesterServiceV20170117.CreateHIT"
+headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": target, "Host": urlsplit(url).netloc}
+request = botocore.awsrequest.AWSRequest("POST", url + "/", headers, json.dumps(hit))
+who = botocore.credentials.Credentials(key, secret)
+botocore.auth.SigV4Auth(who, "mturk-requester", "us-east-1").add_auth(request)
+headers, body, failures = dict(request.headers), request.data.encode(), []
+
+def call(times):
+    connection = http.client.HTTPConnection(urlsplit(url).netloc)
+    for _ in range(times):
+        connection.request("POST", "/", body, headers)
+        answer = connection.getresponse()
+        said = answer.read()
+        if answer.status != 200:
+            failures.append(said)
+            return
+
+call(1)
+callers = [threading.Thread(target=call, args=(count // threads,)) for _ in range(threads)]
+print("ready", flush=True)
+sys.stdin.readline()
+for caller in callers:
+    caller.start()
+for caller in callers:
+    caller.join()
+print(failures or "done", flush=True)
+"""
 
 
 @dataclass(frozen=True)
@@ -95,6 +135,39 @@ class Server:
     url: str
     key: str
     secret: str
+    pid: int
+    database: str = ""
+
+    def processor_seconds(self) -> float:
+        """Return the processor time so far of the server, its workers, and its database's processes on this machine."""
+        ticks = 0
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                command = (folder / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue  # it has ended meanwhile
+            is_database = bool(self.database) and command.startswith("postgres:") and self.database in command
+            if is_database or self.pid in {int(folder.name), int(fields[1])}:
+                ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Callers:
+    """So many client processes with so many threads, each a caller."""
+
+    name: str
+    script: str
+    processes: int
+    threads: int
+
+
+CALLERS = (
+    Callers("boto3, one caller", BOTO3, 1, 1),
+    Callers("signed ahead, one caller", SIGNED_AHEAD, 1, 1),
+    Callers("signed ahead, eight callers", SIGNED_AHEAD, 2, 4),
+)
 
 
 def main() -> None:
@@ -131,39 +204,45 @@ def processor() -> str:
 
 
 def over_http(postgres: str | None, *, rounds: int, creates: int) -> None:
-    """Let the servers take turns and print medians and ratios, with one caller and with eight."""
+    """Let the servers take turns and print medians, and the medians of each round's ratios, by kind of caller."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
-        servers = [
-            running.enter_context(moto_server()),
-            running.enter_context(served("SQLite, 1 process", f"sqlite:///{folder}/marketplace.db", workers=1)),
-        ]
-        if postgres:
-            url = fresh_schema(postgres)
-            servers.append(running.enter_context(served("PostgreSQL, 2 processes", url, workers=2)))
-        else:
+        servers = [running.enter_context(moto_server())]
+        for workers in (1, 2):
+            name, url = f"SQLite, {workers} process{'es' * (workers > 1)}", f"sqlite:///{folder}/{workers}.db"
+            servers.append(running.enter_context(served(name, url, workers=workers)))
+        for workers in (1, 2) if postgres else ():
+            name, url = f"PostgreSQL, {workers} process{'es' * (workers > 1)}", fresh_schema(str(postgres))
+            servers.append(running.enter_context(served(name, url, workers=workers)))
+        if not postgres:
             print("PostgreSQL is not reachable (DYNAHIT_TEST_POSTGRES), so its figures are missing")
-        for processes, threads in ((1, 1), (2, 4)):
+        for callers in CALLERS:
             rates: dict[str, list[float]] = {server.name: [] for server in servers}
-            for _ in range(rounds):
-                for server in servers:
-                    rates[server.name].append(create_rate(server, creates, processes=processes, threads=threads))
-            base = statistics.median(rates[servers[0].name])
-            print(f"CreateHIT per second over HTTP, boto3, {processes * threads} at once, {rounds} x {creates} calls")
+            times: dict[str, list[float]] = {server.name: [] for server in servers}
+            for number in range(rounds):
+                # Whoever comes first in a round is another one each time.
+                for server in servers[number % len(servers) :] + servers[: number % len(servers)]:
+                    before = server.processor_seconds()
+                    rates[server.name].append(create_rate(server, creates, callers))
+                    times[server.name].append((server.processor_seconds() - before) * 1000 / creates)
+            load = os.getloadavg()[0]
+            print(f"CreateHIT per second over HTTP, {callers.name}, {rounds} x {creates} calls, load {load:.1f}")
+            base = rates[servers[0].name]
             for name, found in rates.items():
-                median = statistics.median(found)
                 spread = f"{min(found):.0f} to {max(found):.0f}"
-                print(f"  {name:26} {median:6.0f} ({spread:10})  {median / base:.2f} of moto's server")
+                ratio = statistics.median(mine / motos for mine, motos in zip(found, base, strict=True))
+                rate = f"{statistics.median(found):6.0f} ({spread:11})"
+                print(f"  {name:24} {rate} {ratio:5.2f} of moto's  {statistics.median(times[name]):5.1f} ms each")
 
 
-def create_rate(server: Server, creates: int, *, processes: int, threads: int) -> float:
-    """Return CreateHIT calls per second of so many client processes with so many threads."""
-    each = creates // processes
-    told = json.dumps([server.url, server.key, server.secret, each, threads, HIT])
+def create_rate(server: Server, creates: int, callers: Callers) -> float:
+    """Return how many CreateHIT calls per second the callers got done together."""
+    each = creates // callers.processes
+    told = json.dumps([server.url, server.key, server.secret, each, callers.threads, HIT])
     clients = [
         subprocess.Popen(
-            [sys.executable, "-c", CLIENTS, told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", callers.script, told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        for _ in range(processes)
+        for _ in range(callers.processes)
     ]
     for client in clients:
         expect(client, "ready")
@@ -176,7 +255,7 @@ def create_rate(server: Server, creates: int, *, processes: int, threads: int) -
     seconds = time.perf_counter() - started
     for client in clients:
         client.communicate()
-    return each * processes / seconds
+    return each // callers.threads * callers.threads * callers.processes / seconds
 
 
 def expect(client: subprocess.Popen[str], word: str) -> None:
@@ -195,7 +274,7 @@ def moto_server() -> Iterator[Server]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         url = f"http://127.0.0.1:{port}"
         wait_for(f"{url}/moto-api/")
-        yield Server("moto's server, memory", url, "AKIATESTS", "secret")
+        yield Server("moto's server, memory", url, "AKIATESTS", "secret", process.pid)
         process.communicate()
 
 
@@ -221,7 +300,9 @@ def served(name: str, database_url: str, *, workers: int) -> Iterator[Server]:
     command += ["--no-control-socket", "--log-level=warning", f"--bind=127.0.0.1:{port}"]
     with subprocess.Popen([*command, "app.marketplace.factory:create_app()"], cwd=ROOT, env=environment) as process:
         wait_for(f"{url}/healthz")
-        yield Server(name, url, key.access_key_id, key.secret)
+        is_postgres = database_url.startswith("postgresql")
+        name_of_database = str(make_url(database_url).database) if is_postgres else ""
+        yield Server(name, url, key.access_key_id, key.secret, process.pid, name_of_database)
         process.terminate()
 
 
@@ -248,52 +329,56 @@ def wait_for(url: str) -> None:
 
 
 def at_sizes(name: str, urls: list[str], sizes: list[int]) -> None:
-    """Print the medians of each deed at each size, and how many SQL statements it takes."""
-    found: dict[str, list[str]] = {}
-    medians: dict[str, list[float]] = {}
-    for url, size in zip(urls, sizes, strict=True):
-        for deed, (median, statements) in deeds(url, size).items():
-            medians.setdefault(deed, []).append(median)
-            found.setdefault(deed, []).append(f"{median:8.1f} ms /{statements:3}")
-    heads = "  ".join(f"{size:>12,} HITs" for size in sizes)
-    print(f"{name}: median of 15, SQL statements behind the slash; HITs of {TYPES} types, half of them of one")
-    print(f"  {'':38} {heads}   last/first")
-    for deed, columns in found.items():
-        ratio = medians[deed][-1] / medians[deed][0]
-        print(f"  {deed:38} {'  '.join(f'{column:>17}' for column in columns)}   {ratio:8.1f}")
+    """Print the medians of each deed at each size, which take turns, and how many SQL statements it takes."""
+    with ExitStack() as opened:
+        markets = []
+        for url in urls:
+            settings = Settings(database_url=url, secret_key=SECRET_KEY)  # type: ignore[arg-type]
+            database.upgrade(url)
+            markets.append(Marketplace(url, settings=settings.engine_settings()))
+            opened.callback(markets[-1].close)
+        prepared = [deeds(market, size) for market, size in zip(markets, sizes, strict=True)]
+        heads = "  ".join(f"{size:>12,} HITs" for size in sizes)
+        print(f"{name}: median of {TIMES}, SQL statements behind the slash; HITs of {TYPES} types, half of them of one")
+        print(f"  {'':38} {heads}   last/first")
+        for deed in prepared[0]:
+            statements = [counted(market, ready[deed]) for market, ready in zip(markets, prepared, strict=True)]
+            durations: list[list[float]] = [[] for _ in sizes]
+            for _ in range(TIMES):
+                for ready, found in zip(prepared, durations, strict=True):
+                    started = time.perf_counter()
+                    ready[deed]()
+                    found.append((time.perf_counter() - started) * 1000)
+            medians = [statistics.median(found) for found in durations]
+            columns = (f"{median:8.1f} ms /{count:3}" for median, count in zip(medians, statements, strict=True))
+            ratio = f"{medians[-1] / medians[0]:8.1f}"
+            print(f"  {deed:38} {'  '.join(f'{column:>17}' for column in columns)}   {ratio}")
 
 
-def deeds(url: str, size: int) -> dict[str, tuple[float, int]]:
-    """Fill a market and return median milliseconds and SQL statements of each deed."""
-    settings = Settings(database_url=url, secret_key=SECRET_KEY)  # type: ignore[arg-type]
-    database.upgrade(url)
-    market = Marketplace(url, settings=settings.engine_settings())
-    try:
-        requester_id = fill(market, size)
-        worker_ids = [
-            market.register_worker(market.create_invitation(), f"worker-{number}", PASSWORD).worker_id
-            for number in range(4)
-        ]
-        groups = market.hit_groups(worker_ids[0]).groups
-        hit_ids = iter(all_hits(market, requester_id, at_most=60))
-        middle = token_after(market, requester_id, size // 2)
-        page = {"MaxResults": 100, **({"NextToken": middle} if middle else {})}
-        group = max(groups, key=lambda group: group.available).hit_group_id
-        return {
-            "CreateHIT": timed(market, lambda: market.call(requester_id, "CreateHIT", HIT)),
-            "GetAccountBalance": timed(market, lambda: market.call(requester_id, "GetAccountBalance", {})),
-            "ListHITs, first page of 100": timed(
-                market, lambda: market.call(requester_id, "ListHITs", {"MaxResults": 100})
-            ),
-            "ListHITs, page in the middle": timed(market, lambda: market.call(requester_id, "ListHITs", page)),
-            "ListReviewableHITs (none)": timed(market, lambda: market.call(requester_id, "ListReviewableHITs", {})),
-            "worker's list of HITs": timed(market, lambda: market.hit_groups(worker_ids[1], sort="reward")),
-            "worker's list, searching": timed(market, lambda: market.hit_groups(worker_ids[1], query="statement 7")),
-            "accept a HIT": timed(market, lambda: market.accept(worker_ids[2], next(hit_ids))),
-            "accept the next of a group": timed(market, lambda: market.accept_next(worker_ids[3], group)),
-        }
-    finally:
-        market.close()
+def deeds(market: Marketplace, size: int) -> dict[str, Callable[[], object]]:
+    """Fill a market and return what is to be timed, by name."""
+    requester_id = fill(market, size)
+    worker_ids = [
+        market.register_worker(market.create_invitation(), f"worker-{number}", PASSWORD).worker_id
+        for number in range(4)
+    ]
+    groups = market.hit_groups(worker_ids[0]).groups
+    hit_ids = iter(all_hits(market, requester_id, at_most=60))
+    middle = token_after(market, requester_id, size // 2)
+    page = {"MaxResults": 100, **({"NextToken": middle} if middle else {})}
+    group = max(groups, key=lambda group: group.available).hit_group_id
+    call = partial(market.call, requester_id)
+    return {
+        "CreateHIT": lambda: call("CreateHIT", HIT),
+        "GetAccountBalance": lambda: call("GetAccountBalance", {}),
+        "ListHITs, first page of 100": lambda: call("ListHITs", {"MaxResults": 100}),
+        "ListHITs, page in the middle": lambda: call("ListHITs", page),
+        "ListReviewableHITs, none there": lambda: call("ListReviewableHITs", {}),
+        "worker's list of HITs": lambda: market.hit_groups(worker_ids[1], sort="reward"),
+        "worker's list, searching": lambda: market.hit_groups(worker_ids[1], query="statement 7"),
+        "accept a HIT": lambda: market.accept(worker_ids[2], next(hit_ids)),
+        "accept the next of a group": lambda: market.accept_next(worker_ids[3], group),
+    }
 
 
 def fill(market: Marketplace, size: int) -> str:
@@ -335,8 +420,8 @@ def token_after(market: Marketplace, requester_id: str, count: int) -> str | Non
     return token
 
 
-def timed(market: Marketplace, deed: Callable[[], object]) -> tuple[float, int]:
-    """Return median milliseconds of 15 times, after one that warms, and the SQL statements of one."""
+def counted(market: Marketplace, deed: Callable[[], object]) -> int:
+    """Do it once, which warms it, and return how many SQL statements that took."""
     statements = 0
 
     def count(*_: Any) -> None:
@@ -346,12 +431,7 @@ def timed(market: Marketplace, deed: Callable[[], object]) -> tuple[float, int]:
     event.listen(market.store.engine, "before_cursor_execute", count)
     deed()
     event.remove(market.store.engine, "before_cursor_execute", count)
-    durations = []
-    for _ in range(15):
-        started = time.perf_counter()
-        deed()
-        durations.append((time.perf_counter() - started) * 1000)
-    return statistics.median(durations), statements
+    return statements
 
 
 # PostgreSQL

@@ -74,7 +74,9 @@ class Store:
     @contextmanager
     def session(self, *, writes: bool) -> Iterator[Session]:
         """Yield a session whose transaction is committed at the end, or rolled back by an exception."""
-        with self._one_at_a_time if self.in_memory else nullcontext():
+        # On SQLite the threads of a process wait for their turn here; left to SQLite, they would sleep and ask again.
+        waits = self.in_memory or (writes and self.writes_one_at_a_time)
+        with self._one_at_a_time if waits else nullcontext():
             engine = self._writing if writes else self.engine
             with Session(engine, expire_on_commit=False) as session, session.begin():
                 yield session

@@ -73,7 +73,7 @@ def hits(
         .join(HitTypeRow, HitTypeRow.hit_type_id == HitRow.hit_type_id)
         .where(HitRow.requester_id == requester_id)
     )
-    query = query.where(HitRow.status == status if status else HitRow.status != "Disposed")
+    query = query.where(HitRow.status == status if status else lifecycle.is_listed())
     if hit_type_id:
         query = query.where(HitRow.hit_type_id == hit_type_id)
     return page_of(transaction, query.order_by(HitRow.seq.desc()), _hit_view, page=page, page_size=PAGE_SIZE)
