@@ -18,6 +18,7 @@ from hits.marketplace import (
     work,
     workers,
 )
+from hits.marketplace.console_views import Page
 from hits.marketplace.engine_accounts import AccountSide
 from hits.marketplace.listing import Sort
 from hits.marketplace.views import (
@@ -32,6 +33,7 @@ from hits.marketplace.views import (
     QualificationView,
     Receipt,
     RequesterMessagePage,
+    ReturnedHit,
     WorkEntry,
     Worker,
     WorkPage,
@@ -141,6 +143,11 @@ class WorkerSide(AccountSide):
         """Return one page of workers' reports of HITs: the open ones oldest first, or all newest first."""
         with self._transaction(writes=False) as transaction:
             return reports.listing(transaction, open_only=open_only, page=page, page_size=page_size)
+
+    def returned_hits(self, *, page: int = 1, page_size: int = 50) -> Page[ReturnedHit]:
+        """Return one page of the HITs that workers gave back with a reason, newest first."""
+        with self._transaction(writes=False) as transaction:
+            return reports.returned(transaction, page=page, page_size=page_size)
 
     def close_report(self, report_id: str, note: str) -> None:
         """Close a report; the worker who made it gets the note as a message.

@@ -9,12 +9,14 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
 from hits.marketplace import contact, messages, workers
+from hits.marketplace.console_pages import page_of
+from hits.marketplace.console_views import Page
 from hits.marketplace.errors import AlreadyReported, OperatorError, ReportUnfit, WroteTooOften
 from hits.marketplace.identifiers import new_entity_id
 from hits.marketplace.pages import existing, number_of_pages
-from hits.marketplace.tables import HitReportRow, HitRow, HitTypeRow, RequesterRow
+from hits.marketplace.tables import AssignmentRow, HitReportRow, HitRow, HitTypeRow, RequesterRow
 from hits.marketplace.transactions import Transaction
-from hits.marketplace.views import HitReport, HitReportPage
+from hits.marketplace.views import HitReport, HitReportPage, ReturnedHit
 from hits.marketplace.words import words
 from hits.marketplace.xmltext import legal
 
@@ -122,6 +124,31 @@ def listing(transaction: Transaction, *, open_only: bool, page: int, page_size: 
         )
     )
     return HitReportPage(found, number, pages, total)
+
+
+def returned(transaction: Transaction, *, page: int, page_size: int) -> Page[ReturnedHit]:
+    """Return one page of the HITs that workers gave back with a reason, newest first."""
+    query = (
+        select(AssignmentRow, HitTypeRow.title, RequesterRow.name)
+        .join(HitRow, HitRow.hit_id == AssignmentRow.hit_id)
+        .join(HitTypeRow, HitTypeRow.hit_type_id == HitRow.hit_type_id)
+        .join(RequesterRow, RequesterRow.requester_id == AssignmentRow.requester_id)
+        .where(AssignmentRow.return_reason.is_not(None))
+        .order_by(AssignmentRow.seq.desc())
+    )
+    return page_of(transaction, query, _returned_view, page=page, page_size=page_size)
+
+
+def _returned_view(row: AssignmentRow, title: str, requester_name: str) -> ReturnedHit:
+    return ReturnedHit(
+        hit_id=row.hit_id,
+        hit_title=title,
+        requester_id=row.requester_id,
+        requester_name=requester_name,
+        worker_id=row.worker_id,
+        returned_at=row.ended_at or row.accepted_at,
+        reason=row.return_reason or "",
+    )
 
 
 def close(transaction: Transaction, report_id: str, note: str) -> None:

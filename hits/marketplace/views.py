@@ -164,6 +164,19 @@ class RequesterMessagePage:
 
 
 @dataclass(frozen=True)
+class ReturnedHit:
+    """A HIT that a worker gave back with a reason."""
+
+    hit_id: str
+    hit_title: str
+    requester_id: str
+    requester_name: str
+    worker_id: str
+    returned_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True)
 class HitReport:
     """A worker's report of a HIT; `reason` is a key of `reports.REASONS`, `note` what the operator wrote at its end."""
 

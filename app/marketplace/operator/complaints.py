@@ -1,4 +1,4 @@
-"""What workers complain about: reports of HITs, and disputes about rejections."""
+"""What workers complain about: reports of HITs, reasons for giving them back, disputes about rejections."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ def reports() -> ResponseReturnValue:
     every = console.asked("all") == "1"
     found = marketplace().reports(open_only=not every, page=console.page_number(), page_size=PAGE_SIZE)
     return render_template("marketplace/operator/reports.html", found=found, every=every, reasons=REASONS)
+
+
+@operator.get("/returns")
+@sessions.for_operators
+def returns() -> ResponseReturnValue:
+    """List the reasons with which workers gave HITs back."""
+    found = marketplace().returned_hits(page=console.page_number(), page_size=PAGE_SIZE)
+    return render_template("marketplace/operator/returns.html", found=found)
 
 
 @operator.post("/reports/<entity:report_id>/close")

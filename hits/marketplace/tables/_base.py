@@ -28,6 +28,7 @@ UNREAD = text("read_at IS NULL")
 LISTED = text("status <> 'Disposed'")
 DISPOSABLE = text("status IN ('Reviewable', 'Reviewing') AND submitted = 0")
 OPEN_REPORT = text("closed_at IS NULL")
+REASONED = text("return_reason IS NOT NULL")
 
 
 class UtcDateTime(TypeDecorator[datetime]):

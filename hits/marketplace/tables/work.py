@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from hits.marketplace.tables._base import LIVE, SUBMITTED, Base, SequenceNumber
+from hits.marketplace.tables._base import LIVE, REASONED, SUBMITTED, Base, SequenceNumber
 
 
 class AssignmentRow(Base):
@@ -31,6 +31,7 @@ class AssignmentRow(Base):
             sqlite_where=LIVE,
             postgresql_where=LIVE,
         ),
+        Index("ix_mp_assignment_reasoned", "seq", sqlite_where=REASONED, postgresql_where=REASONED),
         Index(None, "state", "deadline"),
         Index(None, "state", "auto_approval_at"),
         Index(None, "hit_id", "submitted_at", "seq"),

@@ -57,6 +57,7 @@ def test_migrations_make_the_tables_that_the_code_describes(database_url: str) -
         "ix_mp_assignment_review",
         "ix_mp_hit_disposable",
         "ix_mp_hit_listed",
+        "ix_mp_assignment_reasoned",
         "ix_mp_message_unread",
         "uq_mp_assignment_hit_id_worker_id",
         "uq_mp_hit_report_open",

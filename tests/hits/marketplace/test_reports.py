@@ -111,3 +111,18 @@ def test_open_reports_come_oldest_first_all_of_them_newest_first(market: Market)
     page = market.engine.reports(open_only=False, page=2, page_size=2)
     assert [one.text for one in page.reports] == ["0"]
     assert (page.page, page.pages, page.total) == (2, 2, 3)
+
+
+def test_returns_with_a_reason_are_listed_newest_first(stored_market: Market) -> None:
+    hit_id = stored_market.create_hit(MaxAssignments=9)
+    for reason in ("first", "", "second\x00", "third"):
+        worker_id = stored_market.worker()
+        stored_market.engine.return_assignment(worker_id, stored_market.accepted(hit_id, worker_id), reason)
+
+    page = stored_market.engine.returned_hits(page_size=2)
+
+    assert [one.reason for one in page.entries] == ["third", "second"]
+    assert (page.page, page.pages, page.total) == (1, 2, 3)
+    newest = page.entries[0]
+    assert (newest.hit_id, newest.hit_title, newest.requester_name) == (hit_id, "Fool the model", "Language Lab")
+    assert (newest.worker_id, newest.returned_at) == (worker_id, stored_market.clock.now())

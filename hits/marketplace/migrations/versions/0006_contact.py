@@ -21,6 +21,7 @@ _NOT_SHOWN = re.compile(
     re.IGNORECASE,
 )
 _UNREAD = sa.text("read_at IS NULL")
+_REASONED = sa.text("return_reason IS NOT NULL")
 
 
 def upgrade() -> None:
@@ -75,6 +76,8 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f('ix_mp_message_question_id'), ['question_id'], unique=False)
         batch_op.create_index('ix_mp_message_unread', ['worker_id'], unique=False, sqlite_where=_UNREAD, postgresql_where=_UNREAD)
 
+    with op.batch_alter_table('mp_assignment', schema=None) as batch_op:
+        batch_op.create_index('ix_mp_assignment_reasoned', ['seq'], unique=False, sqlite_where=_REASONED, postgresql_where=_REASONED)
     with op.batch_alter_table('mp_hit', schema=None) as batch_op:
         batch_op.add_column(sa.Column('missing_elements', sa.Text(), nullable=True))
     note_missing_elements()
@@ -99,6 +102,8 @@ def note_missing_elements() -> None:
 def downgrade() -> None:
     with op.batch_alter_table('mp_hit', schema=None) as batch_op:
         batch_op.drop_column('missing_elements')
+    with op.batch_alter_table('mp_assignment', schema=None) as batch_op:
+        batch_op.drop_index('ix_mp_assignment_reasoned', postgresql_where=_REASONED, sqlite_where=_REASONED)
     # What the operator wrote has no place in the older table.
     op.execute("DELETE FROM mp_message WHERE requester_id IS NULL")
     with op.batch_alter_table('mp_message', schema=None) as batch_op:

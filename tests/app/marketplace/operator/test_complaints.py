@@ -34,6 +34,24 @@ def test_a_report_is_closed_with_words(
     assert "It is gone, thank you." in operator.text()
 
 
+def test_reasons_for_returned_hits_are_read(
+    operator: Visitor, worker_id: str, engine: Marketplace, hit: dict[str, Any]
+) -> None:
+    operator.get("/operator/returns")
+    assert "No reasons yet." in operator.text()
+    for reason in ("", "The <button> is gone."):
+        engine.return_assignment(worker_id, engine.accept(worker_id, hit["HITId"]).assignment_id, reason)
+
+    operator.get("/operator/reports")
+    link = operator.page.find("a", string="Why HITs were given back")
+    assert link is not None
+    operator.get(str(link["href"]))
+
+    assert "The <button> is gone." in operator.text()
+    assert worker_id in operator.text()
+    assert len(operator.page.select("tbody tr")) == 1
+
+
 def test_a_hit_is_taken_down_with_its_type(
     operator: Visitor, engine: Marketplace, account: Account, hit: dict[str, Any]
 ) -> None:
