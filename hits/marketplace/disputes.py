@@ -35,9 +35,11 @@ def open_dispute(transaction: Transaction, worker_id: str, assignment_id: str, t
 
     Raises AssignmentUnknown, DisputeNotPossible, AlreadyDisputed, DisputeUnfit.
     """
-    assignment = transaction.session.scalar(select(AssignmentRow).where(AssignmentRow.assignment_id == assignment_id))
-    if assignment is None or assignment.worker_id != worker_id:
+    owner = select(AssignmentRow.worker_id).where(AssignmentRow.assignment_id == assignment_id)
+    if transaction.session.scalar(owner) != worker_id:
         raise AssignmentUnknown
+    # Its requester may be approving it after all at this moment, which settles the disputes that there are.
+    assignment = lifecycle.lock_assignment(transaction, assignment_id)
     if assignment.state != "Rejected":
         raise DisputeNotPossible(words("Only a rejected HIT can be disputed; this one is not rejected."))
     if assignment.rejected_at is None or assignment.rejected_at + WITHIN <= transaction.now:
@@ -104,6 +106,8 @@ def overturn(transaction: Transaction, by: Actor, dispute_id: str, text: str, *,
     hit = lifecycle.lock_hit(transaction, transaction.session.scalars(hit_of).one())
     assignment = lifecycle.lock_assignment(transaction, row.assignment_id)
     row = _decided(transaction, row, by, "Overturned", text)
+    if assignment.state != "Rejected":
+        raise OperatorError(f"Assignment {assignment.assignment_id} is not rejected any more. Nothing was changed.")
     if account.available_cents < hit.unit_cents:
         raise OperatorError(
             f"{account.name} has ${from_cents(account.available_cents)} available, and approving this assignment costs "

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
+from sqlalchemy import update
 
 from hits.marketplace.console_views import Actor
 from hits.marketplace.errors import (
@@ -12,6 +15,7 @@ from hits.marketplace.errors import (
     DisputeUnfit,
     OperatorError,
 )
+from hits.marketplace.tables import AssignmentRow
 from tests.hits.marketplace.market import Market
 from tests.hits.marketplace.test_work import all_at_once
 
@@ -126,6 +130,37 @@ def test_a_requester_who_approves_after_all_settles_the_dispute(market: Market) 
     with pytest.raises(OperatorError, match="settled by the requester"):
         engine.overturn_dispute(dispute.dispute_id, "Yes.", by=OPERATOR)
     assert market.balance() == ("999.64", "0.00")
+
+
+def test_a_dispute_and_an_approval_at_the_same_moment_end_in_one_payment(stored_market: Market) -> None:
+    market, engine = stored_market, stored_market.engine
+    for _ in range(3):
+        worker_id = market.worker()
+        assignment_id = rejected(market, worker_id)
+        override = {"AssignmentId": assignment_id, "OverrideRejection": True}
+        spent = engine.balance(market.requester_id).spent
+
+        all_at_once(
+            [
+                partial(engine.open_dispute, worker_id, assignment_id, "Unfair."),
+                partial(engine.call, market.requester_id, "ApproveAssignment", override),
+            ]
+        )
+
+        assert f"{engine.balance(market.requester_id).spent - spent}" == "0.36"
+        assert engine.disputes().total == 0
+
+
+def test_what_is_approved_already_is_never_paid_again(market: Market) -> None:
+    engine, worker_id = market.engine, market.worker()
+    dispute = engine.open_dispute(worker_id, rejected(market, worker_id), "Unfair.")
+    with engine.store.session(writes=True) as session:
+        session.execute(update(AssignmentRow).values(state="Approved"))
+
+    with pytest.raises(OperatorError, match="not rejected any more"):
+        engine.overturn_dispute(dispute.dispute_id, "Yes.", by=OPERATOR)
+
+    assert market.balance() == ("1000.00", "0.00")
 
 
 def test_who_may_dispute_and_what(market: Market) -> None:
