@@ -36,7 +36,7 @@ STEPS = (12, 36)
 """Midpoints tried first, and when they don't converge; the second must be three times the first, which it reuses."""
 CAPTUM_STEPS = 50
 SAMPLES = 20
-TOKENS_AT_ONCE = 768
+TOKENS_AT_ONCE = 1024
 """How many positions run through the model together: enough to fill the matrix product, little enough for memory."""
 TOLERANCE_LOGITS = 0.05
 TOLERANCE_RELATIVE = 0.05
@@ -75,7 +75,7 @@ class LocalExplainer:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._twin: Any = None
+        self._ready_way: Any = None
 
     def attribution(
         self,
@@ -115,12 +115,14 @@ class LocalExplainer:
         )
 
     def _way(self, model: Any) -> Any:
+        from inference.lean_bert import lean_bert_of
         from inference.twin import half_is_fast, twin_of
 
         with self._lock:
-            if self._twin is None:
-                self._twin = twin_of(model, half=half_is_fast())
-            return self._twin
+            if self._ready_way is None:
+                half = half_is_fast()
+                self._ready_way = lean_bert_of(model, half=half) or twin_of(model, half=half)
+            return self._ready_way
 
 
 def integrated_gradients(score: Score, way: Any, patience_seconds: float) -> Scores:

@@ -109,7 +109,7 @@ class SpanReader:
         windows = self.windows(item)
         holding = windows_holding(windows, PASSAGE, start, end)
         if not holding:
-            raise ModelNotLoaded(f"{self.model_id} can't explain {target!r}: it is too long for one window of the model.")
+            raise ModelNotLoaded(f"{self.model_id} can't explain {target!r}: it is too long for one window.")
         if len(holding) > 1:
             starts, ends = self.scores([window for window, _, _ in holding])
             rated = [float(starts[row, first] + ends[row, last]) for row, (_, first, last) in enumerate(holding)]

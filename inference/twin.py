@@ -55,12 +55,19 @@ class _PassingLinear(torch.nn.Module):
     def __init__(self, layer: torch.nn.Linear, dtype: torch.dtype) -> None:
         super().__init__()
         self.in_features, self.out_features = layer.in_features, layer.out_features
+        self.weight: torch.Tensor
+        self.bias: torch.Tensor | None
         self.register_buffer("weight", layer.weight.detach().to(dtype))
         self.register_buffer("bias", None if layer.bias is None else layer.bias.detach().to(dtype))
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = _PassingProduct.apply(inputs, self.weight, self.bias)  # type: ignore[no-untyped-call]
-        return result
+        return product(inputs, self.weight, self.bias)
+
+
+def product(inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """Return inputs times frozen weights in single precision, computed in the weights'; passes a checkpoint."""
+    result: torch.Tensor = _PassingProduct.apply(inputs, weight, bias)  # type: ignore[no-untyped-call]
+    return result
 
 
 class _PassingProduct(torch.autograd.Function):

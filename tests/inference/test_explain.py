@@ -183,14 +183,17 @@ SCORES: dict[str, Callable[[Classifier, Classifier, SpanReader], Score]] = {
 def test_the_fast_way_gives_captums_numbers_at_the_same_steps(
     kind: str, classifier: Classifier, pairs: Classifier, reader: SpanReader
 ) -> None:
+    from inference.lean_bert import lean_bert_of
     from inference.twin import twin_of
 
     score = SCORES[kind](classifier, pairs, reader)
-    way = twin_of(score.loaded.model, half=False)
+    expected = of_captum(score, 12, "riemann_middle")
 
-    few = integrated_gradients(score, way, patience_seconds=0)
-    assert few.steps == STEPS[0] == 12
-    assert list(few.by_position) == pytest.approx(of_captum(score, 12, "riemann_middle"), abs=1e-4)
+    for way in (lean_bert_of(score.loaded.model, half=False), twin_of(score.loaded.model, half=False)):
+        assert way is not None
+        few = integrated_gradients(score, way, patience_seconds=0)
+        assert few.steps == STEPS[0] == 12
+        assert list(few.by_position) == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_steps_of_the_second_try_are_captums_too() -> None:
@@ -275,6 +278,20 @@ def test_every_method_explains_pairs_and_spans_and_says_its_name(
     for attribution, fields in ((of_pair, {"premise", "hypothesis"}), (of_span, {"passage", "question"})):
         assert attribution.method == method
         assert {word.field for word in attribution.words} == fields
+
+
+def test_in_half_precision_an_explanation_points_the_same_way(
+    classifier: Classifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = ("the food was not good but very cold",)
+    single = [word.score for word in classifier.explain(text, "positive").words]
+    monkeypatch.setattr("inference.twin.half_is_fast", lambda: True)
+    half = Classifier(classifier.loaded, LABELS).explain(text, "positive")
+
+    one, other = torch.tensor(single), torch.tensor([word.score for word in half.words])
+    assert float(torch.cosine_similarity(one, other, dim=0)) > 0.99
+    assert not torch.equal(one, other)
+    assert half.converged
 
 
 def test_pieces_of_one_word_are_added_up(classifier: Classifier) -> None:

@@ -48,19 +48,6 @@ def test_in_half_precision_it_stays_near(classifier: Classifier) -> None:
     assert kept["bert.encoder.layer.0.attention.self.query.weight"] == torch.bfloat16
 
 
-def test_in_half_precision_an_explanation_points_the_same_way(
-    classifier: Classifier, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    single = [word.score for word in classifier.explain(TEXT, "positive").words]
-    monkeypatch.setattr("inference.twin.half_is_fast", lambda: True)
-    half = Classifier(classifier.loaded, LABELS).explain(TEXT, "positive")
-
-    one, other = torch.tensor(single), torch.tensor([word.score for word in half.words])
-    assert float(torch.cosine_similarity(one, other, dim=0)) > 0.99
-    assert not torch.equal(one, other)
-    assert half.converged
-
-
 def test_it_shares_every_tensor_but_the_module_tree(classifier: Classifier) -> None:
     from inference.twin import twin_of
 
