@@ -95,7 +95,9 @@ def answers(url: str) -> bool:
 
 
 @contextmanager
-def torchserve(folder: Path, binaries: Path, store: Path, models: dict[str, str], *, batch: int = 1) -> Iterator[str]:
+def torchserve(
+    folder: Path, binaries: Path, store: Path, models: dict[str, str], *, batch: int = 1, workers: int = 1
+) -> Iterator[str]:
     """Run TorchServe with token authorization over archives; yields its address. Its key file is in ``folder``."""
     inference, management, metrics, grpc, grpc_management = free_ports(5)
     described = {
@@ -103,8 +105,8 @@ def torchserve(folder: Path, binaries: Path, store: Path, models: dict[str, str]
             "1.0": {
                 "defaultVersion": True,
                 "marName": archive,
-                "minWorkers": 1,
-                "maxWorkers": 1,
+                "minWorkers": workers,
+                "maxWorkers": workers,
                 "batchSize": batch,
                 "maxBatchDelay": 5,
                 "responseTimeout": 60,
