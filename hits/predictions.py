@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -107,7 +107,8 @@ class Explainer(Protocol):
     """Explains a prediction. Raises ModelUnavailable when no explanation can be given in time.
 
     ``target`` as in Attribution. ``model`` is (model id, revision) of the member of an ensemble that is to be
-    explained; None means the only one. ``method`` None means the engine's default.
+    explained; None means the only one. ``method`` None means the engine's default. ``gone`` tells whether whoever
+    asked has left; an engine may ask it now and then and end the work.
     """
 
     def explain(
@@ -118,4 +119,5 @@ class Explainer(Protocol):
         *,
         model: tuple[str, str] | None = None,
         method: str | None = None,
+        gone: Callable[[], bool] | None = None,
     ) -> Attribution: ...

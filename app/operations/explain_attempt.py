@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
@@ -24,10 +25,12 @@ def explain_attempt(
     *,
     of_goal: bool = False,
     method: str | None = None,
+    gone: Callable[[], bool] | None = None,
 ) -> Attribution:
     """Return which words spoke for and against the model's answer to an attempt of this assignment.
 
-    ``of_goal`` asks about the label that the writer aimed at instead, or the answer that the writer marked. Commits.
+    ``of_goal`` asks about the label that the writer aimed at instead, or the answer that the writer marked. ``gone``
+    tells whether the writer has gone on meanwhile; the work is ended then. Commits.
     Raises Refused for another worker's attempt or one without an answer, ModelUnavailable when no explanation can be
     given; nothing is stored then.
     """
@@ -46,7 +49,9 @@ def explain_attempt(
     members = {(member["model_id"], member["revision"]) for member in attempt.members or ()}
     session.commit()
     try:
-        attribution = explainer.explain(spec.code, question, target, model=asked_of if members else None, method=method)
+        attribution = explainer.explain(
+            spec.code, question, target, model=asked_of if members else None, method=method, gone=gone
+        )
     except ModelUnavailable:
         raise
     except Exception as error:

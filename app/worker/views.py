@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import select
 
 from app import limits
+from app.connections import hung_up
 from app.errors import asked_by_script, trouble_of
 from app.extensions import db, limiter
 from app.frames import submit_address
@@ -99,7 +100,13 @@ def explain(public_id: str) -> ResponseReturnValue:
     status = 200
     try:
         explain_attempt(
-            db.session(), known.engine, assignment_id, public_id, of_goal=of_goal, method=known.settings.explain_method
+            db.session(),
+            known.engine,
+            assignment_id,
+            public_id,
+            of_goal=of_goal,
+            method=known.settings.explain_method,
+            gone=hung_up(request.environ),
         )
     except ModelUnavailable:
         db.session.rollback()
