@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -34,7 +36,9 @@ class Store:
         """Open it; a database in memory lives as long as this object and serves one transaction at a time."""
         self.engine = engine_for(database_url)
         self.in_memory = isinstance(self.engine.pool, StaticPool)
-        self._one_at_a_time = threading.RLock()
+        url = self.engine.url
+        is_file = self.writes_one_at_a_time and not self.in_memory and not str(url.database).startswith("file:")
+        self._turn = _Turn(f"{url.database}-turn" if is_file else None)
         self._writing = self.engine.execution_options(mp_begin="IMMEDIATE")
         self._looking = self.engine.execution_options(mp_begin="", isolation_level="AUTOCOMMIT")
 
@@ -50,6 +54,7 @@ class Store:
     def close(self) -> None:
         """Give the connections back."""
         self.engine.dispose()
+        self._turn.close()
 
     def clock_offset(self) -> timedelta:
         """Return how far the clock has been moved."""
@@ -68,18 +73,61 @@ class Store:
 
     def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Any | None:
         """Return the first row of one statement, which is its own transaction."""
-        with self._one_at_a_time if self.in_memory else nullcontext(), self._looking.connect() as connection:
+        with self._turn.taken() if self.in_memory else nullcontext(), self._looking.connect() as connection:
             return connection.execute(statement, parameters).first()
 
     @contextmanager
     def session(self, *, writes: bool) -> Iterator[Session]:
         """Yield a session whose transaction is committed at the end, or rolled back by an exception."""
-        # On SQLite the threads of a process wait for their turn here; left to SQLite, they would sleep and ask again.
         waits = self.in_memory or (writes and self.writes_one_at_a_time)
-        with self._one_at_a_time if waits else nullcontext():
+        with self._turn.taken() if waits else nullcontext():
             engine = self._writing if writes else self.engine
             with Session(engine, expire_on_commit=False) as session, session.begin():
                 yield session
+
+
+class _Turn:
+    """Whose turn it is to write to SQLite: the threads of this process first agree, then the processes, by a lock file.
+
+    SQLite by itself lets those who wait sleep and ask again, in no order, and on a busy machine some ask in vain until
+    their time is over. A lock of a file ends with its process, however that ends.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        """Open nothing yet; None is for a database that no other process knows."""
+        self._path = path
+        self._threads = threading.RLock()
+        self._depth = 0
+        self._file: int | None = None
+        self._opened_by = 0
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Wait for the turn and keep it."""
+        with self._threads:
+            file = self._lock_file()
+            self._depth += 1
+            try:
+                if file is not None and self._depth == 1:
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                yield
+            finally:
+                self._depth -= 1
+                if file is not None and self._depth == 0:
+                    fcntl.flock(file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Give the file back."""
+        with self._threads:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+    def _lock_file(self) -> int | None:
+        # A forked process would share the lock of its parent, not wait for it.
+        if self._path is not None and (self._file is None or self._opened_by != os.getpid()):
+            self._file, self._opened_by = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666), os.getpid()
+        return self._file
 
 
 def engine_for(database_url: str) -> Engine:

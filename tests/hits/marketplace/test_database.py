@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,14 +16,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, select, text
+from sqlalchemy import event, inspect, select, text
 from sqlalchemy.orm import Session
 
 import hits.marketplace
-from hits.marketplace.database import VERSION_TABLE, engine_for, upgrade
+from hits.marketplace.database import VERSION_TABLE, Store, engine_for, upgrade
 from hits.marketplace.engine import Marketplace, open_marketplace
 from hits.marketplace.errors import MarketplaceError
-from hits.marketplace.tables import Base, HitRow, RequesterRow
+from hits.marketplace.tables import Base, ClockRow, HitRow, RequesterRow
 from tests.hits.marketplace.market import HIT_PROPERTIES, Market, external_question, refused
 from tests.hits.marketplace.recount import check_groups
 from tests.hits.marketplace.test_work import all_at_once
@@ -186,6 +189,48 @@ def test_sqlite_is_opened_durably(tmp_path: Path) -> None:
     engine.dispose()
 
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 30_000}
+
+
+def test_who_writes_to_sqlite_waits_for_its_turn_and_not_in_sqlite(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'market.db'}"
+    upgrade(url)
+    one, other = Store(url), Store(url)
+    begun = threading.Event()
+    event.listen(other.engine, "begin", lambda _connection: begun.set())
+
+    def write() -> None:
+        other.move_clock(timedelta(seconds=1))
+
+    with ThreadPoolExecutor(1) as pool:
+        with one.session(writes=True) as session:
+            session.add(ClockRow(clock_id=1, offset_microseconds=0))
+            waiting = pool.submit(write)
+            assert not begun.wait(0.5)
+            with other.session(writes=False) as reading:
+                assert reading.get(ClockRow, 1) is None
+            begun.clear()
+        waiting.result(30)
+
+    assert begun.is_set()
+    assert one.clock_offset() == timedelta(seconds=1)
+    one.close()
+    other.close()
+
+
+def test_a_turn_ends_with_its_process(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'market.db'}"
+    upgrade(url)
+    holder = "import sys, time\nfrom hits.marketplace.database import Store\n"
+    holder += "with Store(sys.argv[1]).session(writes=True):\n    print('held', flush=True)\n    time.sleep(600)\n"
+    with subprocess.Popen([sys.executable, "-c", holder, url], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        process.kill()
+
+    store = Store(url)
+    store.move_clock(timedelta(seconds=1))
+    assert store.clock_offset() == timedelta(seconds=1)
+    store.close()
 
 
 def test_a_restart_keeps_tokens_hits_keys_and_money(stored_market: Market) -> None:
