@@ -242,4 +242,4 @@ def test_clients_that_dawdle_keep_nobody_else_waiting(behind: Behind, beginning:
             assert behind.mturk().get_account_balance()["AvailableBalance"] == "100.00"
         took = time.monotonic() - started
 
-    assert took < 10
+    assert took < 30

@@ -25,7 +25,7 @@ def _work(job: Job, number: int, start: Any, answers: Any, url: str, settings: M
     try:
         engine = Marketplace(url, settings=settings, clock=TestClock())
         engine.settle()
-        start.wait(60)
+        start.wait(300)
         answers.put((number, job(engine, number, *args)))
         engine.close()
     except BaseException:
