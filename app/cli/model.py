@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from app.cli.model_registry import list_models
 from app.cli.model_serving import archive, serve
 from app.cli.model_training import evaluate, train
 
@@ -13,6 +14,7 @@ def group() -> None:
     """Target models: list, evaluate, train, archive, serve."""
 
 
+group.add_command(list_models)
 group.add_command(archive)
 group.add_command(serve)
 group.add_command(evaluate)
