@@ -45,6 +45,8 @@
   const home = document.currentScript ? new URL(document.currentScript.src).origin : location.origin;
   const parameters = new URLSearchParams(location.search);
   const assignmentId = parameters.get("assignmentId") || PREVIEW;
+  // The controls inside of elements, which answer through those.
+  const ours = new WeakSet();
   let number = 0;
   const fresh = (word) => `crowd-${word}-${++number}`;
 
@@ -89,6 +91,7 @@
     attributeChangedCallback() { this.able?.(); }
     // The events of an inner control become the element's own.
     passOn(control) {
+      ours.add(control);
       for (const kind of ["input", "change"]) {
         control.addEventListener(kind, (event) => {
           event.stopPropagation();
@@ -439,7 +442,7 @@
       form.addEventListener("keydown", (event) => {
         const typed = event.target instanceof HTMLInputElement && !["submit", "button", "reset", "image"].includes(event.target.type);
         // Enter in a field would hand in a half-filled form.
-        if (event.key === "Enter" && typed) event.preventDefault();
+        if (event.key === "Enter" && typed && !event.isComposing) event.preventDefault();
       });
       if (assignmentId === PREVIEW) {
         for (const button of form.querySelectorAll("crowd-button[form-action=submit]")) button.disabled = true;
@@ -456,7 +459,7 @@
       const answers = {};
       for (const part of this.querySelectorAll("*")) {
         if (part instanceof Crowd) part.answer?.(answers);
-        else if (part.name && part.matches("input, select, textarea") && !part.parentElement.closest(".crowd")) plain(part, answers);
+        else if (part.name && part.matches("input, select, textarea") && !ours.has(part)) plain(part, answers);
       }
       return answers;
     }

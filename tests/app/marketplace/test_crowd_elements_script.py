@@ -132,7 +132,8 @@ def use_plain_controls(frame: Frame) -> None:
             """
             <crowd-form>
             <crowd-classifier name='mood' header='Mood?' categories="['Good', 'It\\'s &quot;bad&quot;']">
-            <classification-target>A sentence.</classification-target>
+            <classification-target>A sentence.
+            <input name='inside' value='kept' aria-label='Inside'></classification-target>
             <short-instructions>Be quick.</short-instructions>
             <full-instructions header='Full instructions'>Read it all.</full-instructions></crowd-classifier>
             <crowd-classifier-multi-select name='which' header='Which?' categories='["Cat", "Dog"]'
@@ -143,6 +144,7 @@ def use_plain_controls(frame: Frame) -> None:
             """.replace("PIXEL", PIXEL),
             classify,
             {
+                "inside": "kept",
                 "mood": {"label": 'It\'s "bad"'},
                 "which": {"labels": ["Cat", "Dog"]},
                 "animal": {"label": "Dog", "workerComment": "ears"},
