@@ -131,6 +131,15 @@ def invite(grants: Sequence[tuple[str, int]], note: str, count: int, as_json: bo
     settings = read_settings()
     with opened(settings) as engine:
         codes = [engine.create_invitation(note, grants=dict(grants)) for _ in range(count)]
+        engine.record_act(
+            "invitations made",
+            "invitation",
+            codes[0],
+            by=shell_user(),
+            count=count,
+            note=note,
+            grants=dict(grants),
+        )
     found = [{"code": code, "url": join_url(settings, code)} for code in codes]
     if as_json:
         print_json(found)
@@ -230,6 +239,7 @@ def create_requester(name: str, email: str | None, password_stdin: bool, as_json
         password = click.prompt("Password for the console", hide_input=True, confirmation_prompt=True)
     with opened(read_settings()) as engine:
         account = engine.create_requester(name, email=email, password=password)
+        engine.record_act("requester created", "requester", account.requester_id, by=shell_user(), name=account.name)
     if as_json:
         print_json(_requester_json(account))
         return
@@ -265,7 +275,10 @@ def list_requesters(as_json: bool) -> None:
 def webhook_secret(requester: str) -> None:
     """Show the secret that webhooks to a REQUESTER are signed with."""
     with opened(read_settings()) as engine:
-        click.echo(engine.webhook_secret(find_requester(engine, requester).requester_id))
+        owner = find_requester(engine, requester).requester_id
+        secret = engine.webhook_secret(owner)
+        engine.record_act("webhook secret shown", "requester", owner, by=shell_user())
+    click.echo(secret)
 
 
 @marketplace.command("reset-link")
@@ -281,9 +294,13 @@ def reset_link(account: str, is_requester: bool, life: timedelta) -> None:
     """
     with opened(read_settings()) as engine:
         if is_requester:
-            link = engine.reset_link(find_requester(engine, account).requester_id, requester=True, life=life)
+            owner = find_requester(engine, account).requester_id
+            link = engine.reset_link(owner, requester=True, life=life)
         else:
-            link = engine.reset_link(engine.worker_called(account).worker_id, life=life)
+            owner = engine.worker_called(account).worker_id
+            link = engine.reset_link(owner, life=life)
+        kind = "requester" if is_requester else "worker"
+        engine.record_act("reset link made", kind, owner, by=shell_user(), life=str(life))
     click.echo(link)
 
 

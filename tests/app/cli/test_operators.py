@@ -204,6 +204,24 @@ def test_the_log_says_who_did_what(engine: Marketplace, requester_id: str, monke
     assert "Nothing in the log." in run("audit", "--about", "nobody").output
 
 
+def test_what_opens_an_account_is_in_the_log(engine: Marketplace, requester_id: str, worker_id: str) -> None:
+    for command in (
+        ("invite", "--count", "3", "--note", "course"),
+        ("requester", "create", "Other"),
+        ("requester", "webhook-secret", "Lab"),
+        ("reset-link", "ada"),
+        ("reset-link", "Lab", "--requester"),
+    ):
+        assert run(*command).exit_code == 0, command
+
+    found = [(one["action"], one["subject_id"]) for one in run_json("audit")["entries"]]
+
+    assert found[0] == ("reset link made", requester_id)
+    assert found[1] == ("reset link made", worker_id)
+    assert found[2] == ("webhook secret shown", requester_id)
+    assert [action for action, _subject in found[3:5]] == ["requester created", "invitations made"]
+
+
 def test_long_lists_say_how_to_go_on(engine: Marketplace) -> None:
     from hits.marketplace.console_views import Actor
 
