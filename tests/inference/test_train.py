@@ -39,6 +39,7 @@ def small(recipe: Recipe, learned: int, measured: int) -> Recipe:
         recipe,
         train=some(recipe.train, learned),
         tests={name: some(part, measured) for name, part in list(recipe.tests.items())[:1]},
+        aims={},
         chosen_on=None if recipe.chosen_on is None else some(recipe.chosen_on, measured),
         lengths=tuple(min(length, 96) for length in recipe.lengths),
         members=min(recipe.members, 2),
