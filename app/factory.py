@@ -25,6 +25,7 @@ from hits.errors import InvalidInput
 from hits.tasks import TASKS
 from inference.engine import EngineSettings
 from inference.engine import engine_for as model_engine_for
+from inference.methods import METHODS
 from inference.remote.served import remote_engine
 
 #: May return an answer of its own, for example the way to the sign-in page.
@@ -148,6 +149,10 @@ def init_blueprints(app: Flask) -> None:
 
 def default_engine(settings: Settings) -> Engine:
     """Return the in-process engine with each task's model, not yet started. Raises InvalidInput, NotFound."""
+    if settings.explain_method not in (None, *METHODS):
+        raise InvalidInput(
+            f"DYNAHIT_EXPLAIN_METHOD is {settings.explain_method!r}. The methods are {', '.join(METHODS)}."
+        )
     remote = None
     if settings.engine != "in-process":
         remote = remote_engine(

@@ -14,7 +14,7 @@ from app.requester.figures import figures
 from app.requester.outages import outage
 from app.services import services
 from app.staff.access import audit
-from app.validator.views import readers_texts
+from app.validator.views import readers_answer, readers_context
 from app.worker.answers import Piece, overlap_percent
 from hits.attempts import stored_answer
 from hits.errors import InvalidAnswer, NotFound, Refused
@@ -169,7 +169,10 @@ def _flagged(spec: TaskSpec, example: Example) -> Flagged:
     labels = [spec.label(vote.label).name for vote in votes if vote.label is not None]
     return Flagged(
         public_id=example.attempt.public_id,
-        texts=readers_texts(spec, example.context.fields, example.attempt.answer),
+        texts=(
+            *readers_context(spec, example.context.fields, example.attempt.answer),
+            *readers_answer(spec, example.attempt.answer),
+        ),
         goal=spec.label(example.goal_label).name,
         model=_model_said(spec, example),
         writer=example.writer.pseudonym,

@@ -30,6 +30,7 @@ class Item:
     """One example as its reader sees it: nothing of the writer, the goal, the model or other votes."""
 
     public_id: str
+    context: tuple[tuple[str, tuple[Piece, ...]], ...]
     texts: tuple[tuple[str, tuple[Piece, ...]], ...]
     summary: str
     label: str
@@ -153,7 +154,8 @@ def _item(spec: TaskSpec, example: Example, vote: Vote | None) -> Item:
     flag_reason = vote.flag_reason if vote is not None and vote.flag_reason is not None else ""
     return Item(
         public_id=example.attempt.public_id,
-        texts=readers_texts(spec, example.context.fields, example.attempt.answer),
+        context=readers_context(spec, example.context.fields, example.attempt.answer),
+        texts=readers_answer(spec, example.attempt.answer),
         summary=" / ".join(example.attempt.answer[item.name] for item in spec.answer_fields),
         label=label,
         details=(vote.details or {}) if vote is not None else {},
@@ -163,10 +165,10 @@ def _item(spec: TaskSpec, example: Example, vote: Vote | None) -> Item:
     )
 
 
-def readers_texts(
+def readers_context(
     spec: TaskSpec, context: Mapping[str, str], answer: Mapping[str, str]
 ) -> tuple[tuple[str, tuple[Piece, ...]], ...]:
-    """Return what a reader of an example sees, by name: of the context what the model sees, an answer marked in it."""
+    """Return what a reader sees of the context, by name: what the model sees of it, with an answer marked in it."""
     span = spec.span_input
     shown = []
     for part in spec.context_fields:
@@ -177,8 +179,13 @@ def readers_texts(
             start = int(answer[span.start_name])
             marks["mine"] = (start, start + len(answer[span.name]))
         shown.append((part.label, tuple(marked(context[part.name], marks))))
-    shown += [(_for_readers(item.label), (Piece(answer[item.name], ""),)) for item in spec.text_inputs]
-    if span is not None:
+    return tuple(shown)
+
+
+def readers_answer(spec: TaskSpec, answer: Mapping[str, str]) -> tuple[tuple[str, tuple[Piece, ...]], ...]:
+    """Return what a reader sees of what was written and marked, by name."""
+    shown = [(_for_readers(item.label), (Piece(answer[item.name], ""),)) for item in spec.text_inputs]
+    if (span := spec.span_input) is not None:
         shown.append(("Marked answer", (Piece(answer[span.name], "mine"),)))
     return tuple(shown)
 

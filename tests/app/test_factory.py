@@ -98,6 +98,11 @@ def test_a_model_that_can_not_be_served_stops_the_start(settings: Settings, mode
         default_engine(settings.model_copy(update={"models": models}))
 
 
+def test_a_way_to_explain_that_there_is_not_stops_the_start(settings: Settings) -> None:
+    with pytest.raises(InvalidInput, match=r"'guessing'\. The methods are integrated-gradients"):
+        default_engine(settings.model_copy(update={"explain_method": "guessing"}))
+
+
 def test_each_task_has_the_model_that_is_set_or_comes_with_it(settings: Settings) -> None:
     changed = settings.model_copy(update={"models": {"nli": "hub:owner/name@main"}})
 
