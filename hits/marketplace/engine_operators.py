@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 
@@ -335,7 +336,7 @@ class OperatorSide(EngineCore):
         with self._transaction(writes=False) as transaction:
             return audit.actions(transaction)
 
-    def record_act(self, action: str, subject_kind: str, subject_id: str, *, by: Actor, **details: object) -> None:
+    def record_act(self, action: str, subject_kind: str, subject_id: str, *, by: Actor, **details: Any) -> None:
         """Add a line to the audit log for what another part of the engine did."""
         with self._transaction() as transaction:
             audit.record(transaction, by, action, subject_kind, subject_id, **details)
