@@ -74,7 +74,7 @@
     return [...String(written).matchAll(/'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"/g)]
       .map((found) => (found[1] ?? found[2]).replace(/\\(.)/g, "$1"));
   };
-  const textIn = (written) => (/text['"]?\s*:\s*(?:'([^']*)'|"([^"]*)")/.exec(written) || []).slice(1).find((one) => one !== undefined);
+  const exclusionWords = (written) => (/text['"]?\s*:\s*(?:'([^']*)'|"([^"]*)")/.exec(written) || []).slice(1).find((one) => one !== undefined);
 
   // Every element is built once, when it is first in a page.
   class Crowd extends HTMLElement {
@@ -278,7 +278,7 @@
     build() {
       const several = this.localName.endsWith("multi-select");
       const categories = list(text(this, "categories", "[]"));
-      const none = several && on(this, "exclusion-category") ? textIn(text(this, "exclusion-category")) : undefined;
+      const none = several && on(this, "exclusion-category") ? exclusionWords(text(this, "exclusion-category")) : undefined;
       const target = this.querySelector(":scope > classification-target");
       const comment = this.querySelector(":scope > worker-comment");
       const [short, full] = instructions(this);
