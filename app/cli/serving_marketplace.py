@@ -53,12 +53,16 @@ def run_server(bind: str, threads: int = THREADS, *, deliver: bool = True, insec
     """
     with stop_signals() as stop:
         server = _start(server_arguments(bind, threads, insecure_no_auth=insecure_no_auth))
-        courier = Courier(deliver_arguments()) if deliver else None
+        courier = None
         try:
+            if deliver:
+                courier = Courier(deliver_arguments())
             while server.poll() is None and not stop.wait(0.2):
                 if courier is not None:
                     courier.look_after()
         finally:
+            # Both are asked before either is waited for: a slow destination must not take the server's time.
+            server.terminate()
             if courier is not None:
                 courier.stop()
             code = _end(server)
