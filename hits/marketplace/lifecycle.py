@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, String, and_, exists, literal_column, select
 
@@ -37,6 +37,14 @@ def find_hit(transaction: Transaction, hit_id: str, *, lock: bool = False) -> Hi
     if lock:
         query = query.with_for_update(key_share=True).execution_options(populate_existing=True)
     return transaction.session.scalar(query)
+
+
+def oldest_first() -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    """Return the order in which HITs of a type are offered.
+
+    By the sequence number alone, PostgreSQL would rather read the whole table in that order than use the type's index.
+    """
+    return HitRow.created_at.asc(), HitRow.seq.asc()
 
 
 def is_listed() -> ColumnElement[bool]:

@@ -99,7 +99,7 @@ def hit_of_group(transaction: Transaction, worker_id: str | None, group_or_type_
         raise HitNotAvailable
     found = select(HitRow.hit_id).where(HitRow.hit_type_id == hit_type.hit_type_id, HitRow.status == "Assignable")
     for condition in (true(),) if worker is None else lifecycle.turns_of(worker.worker_id):
-        hit_id = transaction.session.scalar(found.where(condition).order_by(HitRow.seq).limit(1))
+        hit_id = transaction.session.scalar(found.where(condition).order_by(*lifecycle.oldest_first()).limit(1))
         if hit_id is not None:
             return hit_id
     raise HitNotAvailable
@@ -114,7 +114,7 @@ def _open_groups(transaction: Transaction, worker: WorkerRow) -> Iterator[_Group
             HitRow.status == "Assignable",
             lifecycle.can_be_shown(transaction.settings),
         )
-        .order_by(HitRow.seq.desc())
+        .order_by(HitRow.created_at.desc(), HitRow.seq.desc())
         .limit(1)
         .correlate(HitGroupRow)
         .scalar_subquery()
@@ -189,7 +189,7 @@ def _first_hits(
             lifecycle.can_be_shown(transaction.settings),
             condition,
         )
-        .order_by(HitRow.seq)
+        .order_by(*lifecycle.oldest_first())
         .limit(1)
         .correlate(HitGroupRow)
         .scalar_subquery()

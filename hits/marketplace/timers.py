@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, exists, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, ScalarSelect, and_, bindparam, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from hits.marketplace import accounts, groups, lifecycle, reviews
 from hits.marketplace.database import Store
@@ -158,30 +158,33 @@ def _requester_with_a_due_timer(session: Session, now: datetime, seen: list[str]
     return None
 
 
-Moment = datetime | BindParameter[datetime]
-
-
-def _expiry_is_due(now: Moment) -> ColumnElement[bool]:
+def _expiry_is_due(now: datetime) -> ColumnElement[bool]:
     return and_(HitRow.is_expired.is_(False), HitRow.expires_at <= now)
 
 
-def _abandonment_is_due(now: Moment) -> ColumnElement[bool]:
+def _abandonment_is_due(now: datetime) -> ColumnElement[bool]:
     return and_(AssignmentRow.state == "Accepted", AssignmentRow.deadline <= now)
 
 
-def _approval_is_due(now: Moment) -> ColumnElement[bool]:
+def _approval_is_due(now: datetime) -> ColumnElement[bool]:
     return and_(AssignmentRow.state == "Submitted", AssignmentRow.auto_approval_at <= now)
 
 
-def _disposal_is_due(created_until: Moment) -> ColumnElement[bool]:
+def _disposal_is_due(created_until: datetime) -> ColumnElement[bool]:
     return and_(lifecycle.is_disposable(), HitRow.created_at <= created_until)
 
 
+def _first(moment: InstrumentedAttribute[Any], waits: ColumnElement[bool]) -> ScalarSelect[Any]:
+    return select(moment).where(waits, moment.is_not(None)).order_by(moment).limit(1).scalar_subquery()
+
+
+# The first moment of each kind, and not whether one is over: of that, PostgreSQL expects so many among its prepared
+# statements' unknown values that it would read the table.
 _NOW: Final = bindparam("now", type_=UtcDateTime())
 SOMETHING_IS_DUE: Final = or_(
-    exists().where(_expiry_is_due(_NOW)),
-    exists().where(_abandonment_is_due(_NOW)),
-    exists().where(_approval_is_due(_NOW)),
-    exists().where(_disposal_is_due(bindparam("disposed_from", type_=UtcDateTime()))),
+    _first(HitRow.expires_at, HitRow.is_expired.is_(False)) <= _NOW,
+    _first(AssignmentRow.deadline, AssignmentRow.state == "Accepted") <= _NOW,
+    _first(AssignmentRow.auto_approval_at, AssignmentRow.state == "Submitted") <= _NOW,
+    _first(HitRow.created_at, lifecycle.is_disposable()) <= bindparam("disposed_from", type_=UtcDateTime()),
 )
 _IS_DUE: Final = select(SOMETHING_IS_DUE)

@@ -59,7 +59,7 @@ def accept_next(transaction: Transaction, worker_id: str, hit_group_id: str) -> 
             HitRow.status == "Assignable",
             lifecycle.can_be_shown(transaction.settings),
         )
-        .order_by(HitRow.seq)
+        .order_by(*lifecycle.oldest_first())
         .limit(1)
     )
     # First whatever nobody else is taking at this moment; only if there is nothing, wait for one that somebody is.

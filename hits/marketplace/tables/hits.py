@@ -63,7 +63,7 @@ class HitRow(Base):
         CheckConstraint("pending + submitted + completed <= max_assignments", name="not_overfull"),
         Index("ix_mp_hit_listed", "requester_id", "seq", sqlite_where=LISTED, postgresql_where=LISTED),
         Index(None, "requester_id", "status", "seq"),
-        Index(None, "hit_type_id", "status", "seq"),
+        Index(None, "hit_type_id", "status", "created_at", "seq"),
         Index("ix_mp_hit_disposable", "created_at", sqlite_where=DISPOSABLE, postgresql_where=DISPOSABLE),
         Index(None, "is_expired", "expires_at"),
     )

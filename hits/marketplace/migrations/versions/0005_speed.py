@@ -42,6 +42,8 @@ def upgrade() -> None:
     with op.batch_alter_table('mp_hit', schema=None) as batch_op:
         batch_op.drop_index(batch_op.f('ix_mp_hit_requester_id_seq'))
         batch_op.drop_index(batch_op.f('ix_mp_hit_status_created_at'))
+        batch_op.drop_index(batch_op.f('ix_mp_hit_hit_type_id_status_seq'))
+        batch_op.create_index(batch_op.f('ix_mp_hit_hit_type_id_status_created_at_seq'), ['hit_type_id', 'status', 'created_at', 'seq'], unique=False)
         batch_op.create_index('ix_mp_hit_listed', ['requester_id', 'seq'], unique=False, sqlite_where=_LISTED, postgresql_where=_LISTED)
         batch_op.create_index('ix_mp_hit_disposable', ['created_at'], unique=False, sqlite_where=_DISPOSABLE, postgresql_where=_DISPOSABLE)
         batch_op.create_index(batch_op.f('ix_mp_hit_requester_id_status_seq'), ['requester_id', 'status', 'seq'], unique=False)
@@ -95,6 +97,8 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f('ix_mp_hit_requester_id_status_seq'))
         batch_op.drop_index('ix_mp_hit_disposable', sqlite_where=_DISPOSABLE, postgresql_where=_DISPOSABLE)
         batch_op.drop_index('ix_mp_hit_listed', sqlite_where=_LISTED, postgresql_where=_LISTED)
+        batch_op.drop_index(batch_op.f('ix_mp_hit_hit_type_id_status_created_at_seq'))
+        batch_op.create_index(batch_op.f('ix_mp_hit_hit_type_id_status_seq'), ['hit_type_id', 'status', 'seq'], unique=False)
         batch_op.create_index(batch_op.f('ix_mp_hit_status_created_at'), ['status', 'created_at'], unique=False)
         batch_op.create_index(batch_op.f('ix_mp_hit_requester_id_seq'), ['requester_id', 'seq'], unique=False)
 
