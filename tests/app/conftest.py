@@ -51,8 +51,8 @@ class RuleEngine:
     probabilities: Mapping[str, float] | None = None
     revision: str = "one"
 
-    def predict(self, task_code: str, answer: Mapping[str, str], *, key: str = "") -> Prediction:
-        text = answer["statement"]
+    def predict(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Prediction:
+        text = fields["statement"]
         self.asked.append(text)
         self.before_answer(text)
         if self.error is not None:
@@ -62,8 +62,8 @@ class RuleEngine:
         probabilities = self.probabilities or {label: 0.83, others[0]: 0.12, others[1]: 0.05}
         return Prediction("rule", self.revision, label, probabilities, latency_ms=1.5)
 
-    def explain(self, task_code: str, answer: Mapping[str, str], target: str, **_: object) -> Attribution:
-        text = answer["statement"]
+    def explain(self, task_code: str, fields: Mapping[str, str], target: str, **_: object) -> Attribution:
+        text = fields["statement"]
         self.explained.append(text)
         if self.explain_error is not None:
             raise self.explain_error

@@ -10,7 +10,8 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 SITE_PAGE = """<!doctype html><html lang="en"><head><title>Site</title><link rel="icon" href="data:,"></head><body>
 <main><h1>The worker site</h1><iframe title="The HIT" width="{{ width }}" height="{{ height }}" src="{{ src }}"
- sandbox="allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox allow-modals allow-same-origin"></iframe></main>
+ sandbox="allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox allow-modals allow-same-origin"
+></iframe></main>
 <script>addEventListener("message", ({origin, data}) => { document.title = origin + JSON.stringify(data); });</script>
 </body></html>"""
 

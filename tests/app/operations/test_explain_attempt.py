@@ -46,7 +46,7 @@ def test_no_transaction_is_open_while_it_is_made(
     session: Session, session_factory: sessionmaker[Session], asked: tuple[int, str]
 ) -> None:
     class Looking(RuleEngine):
-        def explain(self, task_code: str, answer: object, target: str, **_: object) -> Attribution:
+        def explain(self, task_code: str, fields: object, target: str, **_: object) -> Attribution:
             with session_factory() as other:
                 other.connection().exec_driver_sql("UPDATE attempt SET seconds = 7")
                 other.commit()
@@ -101,10 +101,11 @@ class Watching(RuleEngine):
         super().__init__()
         self.wanted: list[tuple[str, object, object]] = []
 
-    def explain(self, task_code: str, answer: object, target: str, **options: object) -> Attribution:
+    def explain(self, task_code: str, fields: object, target: str, **options: object) -> Attribution:
         self.wanted.append((target, options["model"], options["method"]))
-        model = options["model"] or ("rule", "one")
-        return Attribution(*model, "rule", 1, target, (), 0.0, True, 0.0)  # type: ignore[misc]
+        model = options["model"]
+        model_id, revision = model if isinstance(model, tuple) else ("rule", "one")
+        return Attribution(model_id, revision, "rule", 1, target, (), 0.0, True, 0.0)
 
 
 def test_the_goal_is_explained_on_request_and_kept_beside_the_answer(session: Session, asked: tuple[int, str]) -> None:

@@ -219,8 +219,8 @@ class Knowing(RuleEngine):
             "rule", "one", ("positive", "negative", "neutral"), {"POS": "positive"}, "ab" * 32, "MIT", 22_000_000_000, 7
         )
 
-    def predict(self, task_code: str, answer: Mapping[str, str], *, key: str = "") -> Prediction:
-        said = super().predict(task_code, answer, key=key)
+    def predict(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Prediction:
+        said = super().predict(task_code, fields, key=key)
         members = tuple(MemberAnswer(name, "9", said.label, said.probabilities) for name in ("rule", "other"))
         return replace(said, members=members, policy="mean")
 
@@ -242,9 +242,9 @@ def test_an_attempt_is_asked_under_its_own_key(session: Session, clock: FixedClo
     keys: list[str] = []
 
     class Listening(RuleEngine):
-        def predict(self, task_code: str, answer: Mapping[str, str], *, key: str = "") -> Prediction:
+        def predict(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Prediction:
             keys.append(key)
-            return super().predict(task_code, answer, key=key)
+            return super().predict(task_code, fields, key=key)
 
     result = submit_attempt(session, Listening(), clock, assignment_id, TEXT)
 
