@@ -16,6 +16,7 @@ from flask.wrappers import Response
 from app.marketplace import sessions
 from app.marketplace.extensions import marketplace
 from app.marketplace.worker import page_number
+from hits.marketplace.payout_runs import cell
 from hits.marketplace.views import DayEarnings, WorkEntry
 
 dashboard = Blueprint("dashboard", __name__)
@@ -145,8 +146,3 @@ def _record(entry: WorkEntry) -> dict[str, Any]:
 
 def _time(at: datetime | None) -> str | None:
     return at.isoformat() if at is not None else None
-
-
-def cell(text: str) -> str:
-    """Return a text as a cell that no spreadsheet runs as a formula."""
-    return "'" + text if text[:1] in {"=", "+", "-", "@", "\t", "\r", "\n"} else text

@@ -95,6 +95,9 @@ def init_errors(app: Flask) -> None:
 
     @app.errorhandler(refusals.WorkerUnknown)
     def gone(refusal: refusals.WorkerUnknown) -> ResponseReturnValue:
+        if sessions.worker_id() is None:
+            # In a console it is another account's page that asked.
+            return page(404, WORDS[404])
         # The cookie outlived the account, and would lead every page here again.
         sessions.sign_out()
         flash(translated(refusal.message), "warning")

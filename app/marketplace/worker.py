@@ -22,6 +22,7 @@ from hits.marketplace import passwords
 from hits.marketplace.forms import QuestionForm
 from hits.marketplace.listing import Sort
 from hits.marketplace.views import AssignmentView
+from hits.marketplace.workers import key_of
 
 worker = Blueprint("worker", __name__)
 PAGE_SIZE = 25
@@ -38,7 +39,7 @@ def _failed(response: Response) -> bool:
 
 
 def _user_name_key() -> str:
-    return "worker " + request.form.get("user_name", "").strip().casefold()
+    return "worker " + key_of(request.form.get("user_name", ""))
 
 
 @worker.get("/")

@@ -42,17 +42,23 @@ def record(
     )
 
 
-def was_done(transaction: Transaction, token: str | None, action: str) -> AuditRow | None:
+def was_done(
+    transaction: Transaction, token: str | None, action: str, subject_id: str | None = None, **details: Any
+) -> AuditRow | None:
     """Return the line of a form that was sent before, so that sending it again does nothing.
 
-    Raises OperatorError for a token that cannot be, or that did something else.
+    Raises OperatorError for a token that cannot be, or that did something else: another action, the same to another
+    subject, or with other details than these.
     """
     if token is None:
         return None
     if not (token.isascii() and 16 <= len(token) <= LONGEST_TOKEN):
         raise OperatorError("The form's one-time token is not whole. Load the page again and repeat.")
     row = transaction.session.scalar(select(AuditRow).where(AuditRow.token == token))
-    if row is not None and row.action != action:
+    if row is None:
+        return None
+    is_same = row.action == action and (subject_id is None or row.subject_id == subject_id)
+    if not is_same or any(row.details.get(name) != value for name, value in details.items()):
         raise OperatorError("The form's one-time token was used for something else. Load the page again and repeat.")
     return row
 

@@ -97,7 +97,7 @@ def overturn(transaction: Transaction, by: Actor, dispute_id: str, text: str, *,
 
     Raises OperatorError for an unknown or decided dispute, missing words, and a balance that is too low.
     """
-    if audit.was_done(transaction, token, "dispute overturned"):
+    if audit.was_done(transaction, token, "dispute overturned", dispute_id):
         return _one(transaction, dispute_id)
     row = _find(transaction, dispute_id)
     # Account, HIT, assignment: the order in which everybody locks.
@@ -150,7 +150,7 @@ def uphold(transaction: Transaction, by: Actor, dispute_id: str, text: str, *, t
 
     Raises OperatorError for an unknown or decided dispute, and missing words.
     """
-    if audit.was_done(transaction, token, "dispute upheld"):
+    if audit.was_done(transaction, token, "dispute upheld", dispute_id):
         return _one(transaction, dispute_id)
     row = _decided(transaction, _find(transaction, dispute_id), by, "Upheld", text)
     audit.record(transaction, by, "dispute upheld", "dispute", dispute_id, token=token, assignment_id=row.assignment_id)

@@ -73,13 +73,17 @@ def close(transaction: Transaction, by: Actor, name: str) -> Operator:
     return view(row)
 
 
+def key_of(name: str) -> str:
+    """Return the form in which all spellings of a name are equal."""
+    return _storable(unicodedata.normalize("NFKC", name).strip().casefold())
+
+
 def authenticate(transaction: Transaction, name: str, password: str) -> Operator:
     """Return the operator with this name and password.
 
     Raises NotSignedIn, the same way and as slowly for unknown and closed accounts.
     """
-    key = unicodedata.normalize("NFKC", name).strip().casefold()
-    row = transaction.session.scalar(select(OperatorRow).where(OperatorRow.name_key == _storable(key)))
+    row = transaction.session.scalar(select(OperatorRow).where(OperatorRow.name_key == key_of(name)))
     stored = row.password_hash if row is not None else None
     good = passwords.matches(password, stored, n=transaction.settings.scrypt_n)
     if not good or row is None or row.closed_at is not None:
@@ -110,8 +114,7 @@ def view(row: OperatorRow) -> Operator:
 
 
 def _named(transaction: Transaction, name: str) -> OperatorRow:
-    key = unicodedata.normalize("NFKC", name).strip().casefold()
-    row = transaction.session.scalar(select(OperatorRow).where(OperatorRow.name_key == _storable(key)))
+    row = transaction.session.scalar(select(OperatorRow).where(OperatorRow.name_key == key_of(name)))
     if row is None:
         raise NothingThere(f"There is no operator {name!r}. `dynahit marketplace operator list` shows them.")
     return row

@@ -83,7 +83,7 @@ def top_up(
     # The account's lock lets the same form, sent twice at once, see what the first one did.
     accounts.find(transaction, requester_id)
     accounts.lock(transaction, requester_id)
-    if audit.was_done(transaction, token, "top-up"):
+    if audit.was_done(transaction, token, "top-up", requester_id, amount=f"{amount:.2f}"):
         return accounts.balance(transaction, requester_id)
     balance = accounts.top_up(transaction, requester_id, amount, note.replace("\x00", "").strip()[:500])
     audit.record(

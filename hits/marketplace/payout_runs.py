@@ -133,7 +133,7 @@ def mark_paid(
 
     Raises OperatorError for an unknown run, one that is paid or cancelled, and a reference that is missing or long.
     """
-    if audit.was_done(transaction, token, "payout run paid"):
+    if audit.was_done(transaction, token, "payout run paid", run_id):
         return one(transaction, run_id)
     reference = reference.replace("\x00", "").strip()
     if not 0 < len(reference) <= MOST_REFERENCE:
@@ -149,7 +149,7 @@ def cancel(transaction: Transaction, by: Actor, run_id: str, *, token: str | Non
 
     Raises OperatorError for an unknown run, and one that is paid or cancelled.
     """
-    if audit.was_done(transaction, token, "payout run cancelled"):
+    if audit.was_done(transaction, token, "payout run cancelled", run_id):
         return one(transaction, run_id)
     _end(transaction, by, run_id, "Cancelled")
     transaction.session.execute(
@@ -223,8 +223,8 @@ def csv_text(run_id: str, found: Iterable[PayoutLine]) -> Iterator[str]:
             (
                 run_id,
                 line.worker_id,
-                _safe(line.user_name),
-                _safe(line.payout_details or ""),
+                cell(line.user_name),
+                cell(line.payout_details or ""),
                 line.rewards,
                 line.rewards_cents,
                 line.bonuses,
@@ -404,7 +404,8 @@ def _cipher(transaction: Transaction) -> Fernet:
     return Fernet(transaction.settings.secret_key)
 
 
-def _safe(text: str) -> str:
+def cell(text: str) -> str:
+    """Return a text as a cell that no spreadsheet runs as a formula."""
     # A leading space or line break does not keep a spreadsheet from reading what follows as a formula.
     risky = text.lstrip()[:1] in {"=", "+", "-", "@"} or text[:1] in {"\t", "\r", "\n"}
     return "'" + text if text and risky else text

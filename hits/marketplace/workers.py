@@ -161,13 +161,17 @@ def _create(transaction: Transaction, user_name: str, password: str, language: s
     return worker
 
 
+def key_of(user_name: str) -> str:
+    """Return the form in which all spellings of a user name are equal."""
+    return _storable(unicodedata.normalize("NFKC", user_name).strip().casefold())
+
+
 def authenticate(transaction: Transaction, user_name: str, password: str) -> Worker:
     """Return the worker with this user name and password.
 
     Raises NotSignedIn, AccountDisabled.
     """
-    key = unicodedata.normalize("NFKC", user_name).strip().casefold()
-    row = transaction.session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == _storable(key)))
+    row = transaction.session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == key_of(user_name)))
     stored = row.password_hash if row is not None else None
     if not passwords.matches(password, stored, n=transaction.settings.scrypt_n) or row is None:
         raise NotSignedIn
@@ -181,8 +185,7 @@ def called(transaction: Transaction, name: str) -> Worker:
 
     Raises OperatorError if there is none.
     """
-    key = unicodedata.normalize("NFKC", name).strip().casefold()
-    row = transaction.session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == _storable(key)))
+    row = transaction.session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == key_of(name)))
     row = row or transaction.session.get(WorkerRow, _storable(name.strip()))
     if row is None:
         raise OperatorError(f"There is no worker with the user name or worker id {name!r}.")

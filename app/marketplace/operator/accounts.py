@@ -11,6 +11,7 @@ from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace, settings
 from app.marketplace.operator.console import by, freshly, operator
 from app.marketplace.requester.account import KINDS
+from hits.marketplace.console_views import WorkerAccount
 from hits.marketplace.errors import NothingThere, OperatorError
 from hits.marketplace.oversight import TRAITS
 
@@ -47,12 +48,9 @@ def workers() -> ResponseReturnValue:
 @sessions.for_operators
 def worker(worker_id: str) -> ResponseReturnValue:
     """Show one worker."""
-    account = marketplace().worker_account(worker_id)
-    if account.worker.worker_id != worker_id:
-        raise NothingThere(f"There is no worker {worker_id!r}.")
     return render_template(
         "marketplace/operator/worker.html",
-        account=account,
+        account=_worker(worker_id),
         payouts=marketplace().worker_payouts(worker_id),
         log=marketplace().audit_log(about=worker_id),
     )
@@ -62,7 +60,7 @@ def worker(worker_id: str) -> ResponseReturnValue:
 @sessions.for_operators
 def set_traits(worker_id: str) -> ResponseReturnValue:
     """Set what the system's qualifications know of a worker: master, adult, where they live."""
-    account = marketplace().worker_account(worker_id).worker
+    account = _worker(worker_id).worker
     for trait in TRAITS:
         value = request.form.get(trait) == "1"
         if value != getattr(account, trait):
@@ -82,7 +80,7 @@ def set_traits(worker_id: str) -> ResponseReturnValue:
 @freshly
 def disable_worker(worker_id: str) -> ResponseReturnValue:
     """Ask, then disable a worker's account, or enable it again."""
-    account = marketplace().worker_account(worker_id)
+    account = _worker(worker_id)
     if request.method == "POST":
         disabled = request.form.get("disabled") == "1"
         marketplace().set_worker_disabled(worker_id, disabled, by=by())
@@ -162,12 +160,12 @@ def invitations() -> ResponseReturnValue:
     """List the invitations, and make new ones."""
     made: list[str] = []
     if request.method == "POST":
-        count = console.typed("count") or "1"
-        if not (count.isascii() and count.isdigit() and 1 <= int(count[:4]) <= MOST_INVITATIONS):
+        count = console.whole_number("count", 1, MOST_INVITATIONS)
+        if count is None:
             abort(400)
         note = console.typed("note")[:200]
-        made = [marketplace().create_invitation(note) for _ in range(int(count))]
-        marketplace().record_act("invitations made", "invitation", made[0], by=by(), count=count, note=note)
+        made = [marketplace().create_invitation(note) for _ in range(count)]
+        marketplace().record_act("invitations made", "invitation", made[0], by=by(), count=str(count), note=note)
     every = marketplace().invitations()
     return render_template(
         "marketplace/operator/invitations.html",
@@ -190,3 +188,14 @@ def audit() -> ResponseReturnValue:
         action=action,
         actions=[("", "Anything"), *((one, one) for one in marketplace().audit_actions())],
     )
+
+
+def _worker(worker_id: str) -> WorkerAccount:
+    """Return the worker with this id; the engine would take a user name for one too.
+
+    Raises NothingThere.
+    """
+    account = marketplace().worker_account(worker_id)
+    if account.worker.worker_id != worker_id:
+        raise NothingThere(f"There is no worker {worker_id!r}.")
+    return account

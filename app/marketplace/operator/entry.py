@@ -12,6 +12,7 @@ from app.marketplace import console, sessions
 from app.marketplace.extensions import limiter, marketplace, sign_in_limit
 from app.marketplace.operator.console import operator
 from hits.marketplace.errors import NotSignedIn
+from hits.marketplace.operators import key_of
 
 WRONG = "This name and password do not belong together. Check both and try again."
 
@@ -21,7 +22,7 @@ def _failed(response: Response) -> bool:
 
 
 def _name_key() -> str:
-    return "operator " + (sessions.operator_id() or request.form.get("name", "").strip().casefold())
+    return "operator " + (sessions.operator_id() or key_of(request.form.get("name", "")))
 
 
 @operator.route("/sign-in", methods=["GET", "POST"])

@@ -83,21 +83,21 @@ def expire_hit(hit_id: str) -> ResponseReturnValue:
 @sessions.for_requesters
 def add_places(hit_id: str) -> ResponseReturnValue:
     """Add places to a HIT, once for each form."""
-    number = console.typed("number")
-    if not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= MOST_ADDED):
+    number = console.whole_number("number", 1, MOST_ADDED)
+    if number is None:
         flash(f"Give a number of places from 1 to {MOST_ADDED}. Nothing was changed.", "error")
     else:
         try:
             call(
                 "CreateAdditionalAssignmentsForHIT",
                 HITId=hit_id,
-                NumberOfAdditionalAssignments=int(number),
+                NumberOfAdditionalAssignments=number,
                 UniqueRequestToken=console.given_token(),
             )
         except MarketplaceError as error:
             flash(in_words(error), "error")
         else:
-            flash("1 place was added." if number == "1" else f"{number} places were added.", "success")
+            flash("1 place was added." if number == 1 else f"{number} places were added.", "success")
     return redirect(url_for("requester.hit", hit_id=hit_id), 303)
 
 

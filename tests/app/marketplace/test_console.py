@@ -23,6 +23,15 @@ def test_typed_text_has_no_nul_and_plain_line_ends(app: Flask) -> None:
         assert console.typed("none") == console.given_token() == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("7", 7), ("50", 50), ("007", 7), *((text, None) for text in ("0", "51", "-1", "", "²", "000150000", "1" * 5000))],
+)
+def test_a_whole_number_is_within_its_bounds_or_none(app: Flask, text: str, number: int | None) -> None:
+    with app.test_request_context("/", method="POST", data={"count": text}):
+        assert console.whole_number("count", 1, 50) == number
+
+
 def test_tokens_differ_and_fit_the_apis_limit() -> None:
     made = {console.new_token() for _ in range(50)}
 

@@ -8,9 +8,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
-from app.marketplace.dashboard import DAYS_SHOWN, PAGE_SIZE, cell
+from app.marketplace.dashboard import DAYS_SHOWN, PAGE_SIZE
 from hits.marketplace.clock import TestClock
 from hits.marketplace.engine import Marketplace
 from tests.app.marketplace.conftest import Account, Visitor, accepted, hit_params
@@ -61,13 +59,6 @@ def test_the_dashboard_tells_pay_states_reasons_and_days(
         "Write a statement that fools a model": "0.30",
     }
     assert {row["bonuses_usd"] for row in rows} == {"0.00", "0.60"}
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "\nx"])
-def test_a_spreadsheet_does_not_run_what_a_requester_wrote(text: str) -> None:
-    assert cell(text) == "'" + text
-    assert cell("plain") == "plain"
-    assert cell("") == ""
 
 
 def work_through(worker: Visitor, engine: Marketplace, account: Account, titles: list[str]) -> None:

@@ -53,6 +53,11 @@ def test_a_web_page_on_this_machine_cannot_spend_the_money(opened: Flask) -> Non
     assert ask(opened, {"Origin": "http://127.0.0.1:8000"}).status_code == 400
 
 
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Forwarded", "Via"])
+def test_what_came_through_a_proxy_needs_a_signature_all_the_same(opened: Flask, header: str) -> None:
+    assert ask(opened, {header: "192.0.2.7"}).status_code == 400
+
+
 @pytest.mark.parametrize("changes", [{"site_url": "https://work.example.org"}, {"proxies": 1}])
 def test_a_site_that_others_reach_does_not_start(
     settings: Settings, engine: Marketplace, changes: dict[str, Any]

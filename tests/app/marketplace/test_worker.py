@@ -90,6 +90,29 @@ def test_a_wrong_password_is_refused_and_failures_are_limited(visitor: Visitor, 
     assert "Too many attempts" in visitor.text()
 
 
+def test_other_spellings_of_a_user_name_are_not_other_accounts_to_the_limit(app: Flask, worker: Visitor) -> None:
+    def attempt(number: int, user_name: str) -> int:
+        visitor = Visitor(app.test_client())
+        visitor.client.environ_base["REMOTE_ADDR"] = f"192.0.2.{number}"
+        visitor.get("/sign-in")
+        return visitor.post("/sign-in", {"user_name": user_name, "password": "wrong"}).status_code
+
+    spellings = [
+        "ada",
+        "\uff41da",
+        "a\uff44a",
+        "ad\uff41",
+        "ADA",
+        " ada ",
+        "\U0001d41ada",
+        "\u24d0da",
+        "a\u24d3a",
+        "ad\u24d0",
+    ]
+
+    assert [attempt(*one) for one in enumerate([*spellings, "\uff21\uff24\uff21"])] == [422] * 10 + [429]
+
+
 def test_many_people_behind_one_address_may_sign_in(app: Flask, engine: Marketplace) -> None:
     for n in range(12):
         visitor = new_worker(app, engine, f"worker{n}")

@@ -94,6 +94,12 @@ def test_a_token_stands_for_one_act(market: Market) -> None:
     assert f"{engine.balance(market.requester_id).deposited}" == "1005.00"
     with pytest.raises(OperatorError, match="used for something else"):
         engine.draft_payout_run(by=OLGA, token="form-token-0123456")
+    for other in (
+        lambda: engine.operator_top_up(market.requester_id, Decimal("6.00"), by=OLGA, token="form-token-0123456"),
+        lambda: engine.operator_top_up(market.other_requester(), Decimal("5.00"), by=OLGA, token="form-token-0123456"),
+    ):
+        with pytest.raises(OperatorError, match="used for something else"):
+            other()
     for token in ("short", "ü" * 20, "x" * 200):
         with pytest.raises(OperatorError, match="not whole"):
             engine.operator_top_up(market.requester_id, Decimal("5.00"), by=OLGA, token=token)

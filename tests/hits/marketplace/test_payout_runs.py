@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from hits.marketplace.console_views import Actor
 from hits.marketplace.engine import Marketplace
 from hits.marketplace.errors import OperatorError, PayoutDetailsUnfit
+from hits.marketplace.payout_runs import cell
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import PayoutItemRow, WorkerRow
 from tests.hits.marketplace.market import Market
@@ -258,3 +259,10 @@ def test_a_run_cannot_be_half_ended(stored_market: Market) -> None:
 
     with pytest.raises(IntegrityError), stored_market.engine.store.session(writes=True) as session:
         session.execute(update(PayoutRunRow).values(state="Paid"))
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "\nx", " =1+1", "\u00a0@x"])
+def test_a_spreadsheet_does_not_run_what_people_wrote(text: str) -> None:
+    assert cell(text) == "'" + text
+    assert cell("plain") == "plain"
+    assert cell("") == ""

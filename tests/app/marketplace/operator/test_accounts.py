@@ -54,6 +54,21 @@ def test_a_worker_is_disabled_and_signed_out(
     assert not engine.worker(worker_id).is_disabled
 
 
+@pytest.mark.parametrize("page", ["traits", "disable"])
+def test_an_address_with_a_user_name_changes_nobody_and_the_operator_stays_signed_in(
+    operator: Visitor, worker: Visitor, engine: Marketplace, page: str
+) -> None:
+    operator.get("/operator/")
+
+    response = operator.post(f"/operator/workers/ADA/{page}", {"disabled": "1", "is_master": "1"})
+
+    assert response.status_code == 404
+    assert operator.get("/operator/").request.path == "/operator/"
+    account = engine.worker_account("ada").worker
+    assert not account.is_disabled
+    assert not account.is_master
+
+
 def test_a_requester_is_found_and_disabled(operator: Visitor, account: Account, engine: Marketplace) -> None:
     operator.get("/operator/requesters?q=lab@")
     assert account.requester_id in operator.text()
@@ -83,6 +98,21 @@ def test_a_top_up_is_confirmed_and_added_once(operator: Visitor, account: Accoun
     assert (line.actor_kind, line.actor, line.details["amount"]) == ("operator", "olga", "1250.00")
 
 
+def test_a_form_that_comes_back_with_another_amount_is_not_called_done(
+    operator: Visitor, account: Account, engine: Marketplace
+) -> None:
+    address = f"/operator/requesters/{account.requester_id}/top-up"
+    operator.get(address)
+    form = {"amount": "10.00", "token": token_of(operator), "step": "sure"}
+    operator.post(address, form)
+
+    response = operator.post(address, {**form, "amount": "20.00"})
+
+    assert response.status_code == 409
+    assert "was added" not in operator.text()
+    assert f"{engine.balance(account.requester_id).deposited}" == "110.00"
+
+
 @pytest.mark.parametrize("amount", ["", "0", "-5", "0.001", "NaN", "Infinity", "1e12", "x", "9" * 80])
 def test_an_amount_that_is_none_is_refused(
     operator: Visitor, account: Account, engine: Marketplace, amount: str
@@ -106,8 +136,9 @@ def test_invitations_are_made_and_logged(operator: Visitor, engine: Marketplace)
     assert len(codes) == 2
     assert {one.code for one in engine.invitations()} == set(codes)
     assert engine.audit_log(action="invitations made").entries[0].details["count"] == "2"
-    for count in ("0", "51", "x"):
+    for count in ("0", "51", "x", "000151", "0001" + "0" * 5000):
         assert operator.post("/operator/invitations", {"count": count}).status_code == 400
+    assert len(engine.invitations()) == 2
 
 
 def test_the_log_is_searched(operator: Visitor, account: Account, worker_id: str) -> None:
