@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,8 +20,9 @@ from hits.marketplace.engine import Marketplace
 from hits.marketplace.mails import MailReport
 from hits.marketplace.transports import Mail, mail, transports
 
-#: Events and mails of one round.
+#: Events and mails of one round, and how long events may take before mail has its turn: people wait for mail.
 ROUND = 500
+EVENT_SECONDS = 20.0
 LONGEST_PAUSE = 60.0
 _log = logging.getLogger(__name__)
 
@@ -31,10 +34,12 @@ class Deliverer:
     engine: Marketplace
     ways: Mapping[str, Transport]
     post_office: Mail | None
+    event_seconds: float = math.inf
 
     def round(self, stop: threading.Event) -> tuple[DeliveryReport, MailReport]:
-        """Deliver what is due until asked to stop."""
-        events = self.engine.deliver_due(self.ways, limit=ROUND, stop=stop.is_set)
+        """Deliver what is due until asked to stop; no event is begun later than `event_seconds`."""
+        end = time.monotonic() + self.event_seconds
+        events = self.engine.deliver_due(self.ways, limit=ROUND, stop=lambda: stop.is_set() or time.monotonic() >= end)
         letters = MailReport(0, 0, 0, 0)
         if self.post_office is not None:
             letters = self.engine.send_mail_due(self.post_office, translate=translate, limit=ROUND, stop=stop.is_set)
@@ -68,7 +73,7 @@ def deliver(once: bool) -> None:
         raise click.ClickException(str(error)) from error
     engine = Marketplace(settings.database_url, settings=settings.engine_settings())
     ways = settings.delivery_settings()
-    deliverer = Deliverer(engine, transports(ways), mail(ways))
+    deliverer = Deliverer(engine, transports(ways), mail(ways), math.inf if once else EVENT_SECONDS)
     try:
         with stop_signals() as stop:
             if once:
