@@ -13,6 +13,12 @@ _ALIKE = (
     "-\u2010\u2011\u2012\u2013\u2014\u2212",
 )
 _CONTEXT_CHARACTERS = 30
+#: What stands inside a word between two letters, or inside a number between two digits.
+_BETWEEN_LETTERS = "'\u2019."
+_BETWEEN_DIGITS = "'\u2019.,"
+_JOINER = "\u200d"
+#: Letters of scripts that put no space between words; where a word ends there can't be told from the characters.
+_WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
 @dataclass(frozen=True)
@@ -93,10 +99,54 @@ def _any_like(character: str) -> str:
     return re.escape(character) if group is None else f"[{re.escape(group)}]"
 
 
+def widened(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the stretch with the words and characters that it cuts through made whole.
+
+    Half a word never equals a model's whole one, so whoever marks half of the right answer would always win.
+    """
+    while _cuts(text, start):
+        start -= 1
+    while _cuts(text, end):
+        end += 1
+    return start, end
+
+
 def _is_whole(passage: str, start: int, end: int) -> bool:
-    before, after = passage[start - 1 : start], passage[end : end + 1]
-    return not (_joins(before) and _joins(passage[start])) and not (_joins(passage[end - 1]) and _joins(after))
+    return not _cuts(passage, start) and not _cuts(passage, end)
+
+
+def _cuts(text: str, at: int) -> bool:
+    """Tell whether a border at this place goes through a word, or through a character of several parts."""
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    if before == _JOINER or (_modifies(after) and not before.isspace()):
+        return True
+    if _joins(before) and _joins(after):
+        return True
+    return _links(text, at - 1) or _links(text, at)
+
+
+def _links(text: str, at: int) -> bool:
+    if not 0 < at < len(text) - 1:
+        return False
+    before, mark, after = text[at - 1 : at + 2]
+    if before.isdecimal() and after.isdecimal():
+        return mark in _BETWEEN_DIGITS
+    return mark in _BETWEEN_LETTERS and _is_letter(before) and _is_letter(after)
+
+
+def _modifies(character: str) -> bool:
+    return (
+        unicodedata.category(character)[0] == "M" or character == _JOINER or "\U0001f3fb" <= character <= "\U0001f3ff"
+    )
+
+
+def _is_letter(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LM" and _joins(character)
 
 
 def _joins(character: str) -> bool:
-    return bool(character) and unicodedata.category(character)[0] in "LMN"
+    return unicodedata.category(character)[0] in "LMN" and not unicodedata.name(character, "").startswith(
+        _WITHOUT_SPACES
+    )

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from hits.errors import AmbiguousAnswer, InvalidAnswer, InvalidInput
 from hits.predictions import MemberAnswer, Prediction
-from hits.tasks._spans import character_offset, occurrences
+from hits.tasks._spans import character_offset, occurrences, widened
 from hits.tasks._squad import RIGHT_FROM_F1, answer_words, token_f1
 
 #: What a page calls other things than a task's fields.
@@ -311,6 +311,7 @@ def checked_span(item: SpanInput, raw: Mapping[str, object], passage: str) -> tu
     """Return the marked stretch of the passage and where it begins, in characters.
 
     The text is what counts: it must stand in the passage, and a place that is sent along only chooses between several.
+    Words that it cuts through are taken whole.
     Raises InvalidAnswer, and AmbiguousAnswer when it stands at several places and none of them is chosen.
     """
     value = raw.get(item.name)
@@ -324,7 +325,7 @@ def checked_span(item: SpanInput, raw: Mapping[str, object], passage: str) -> tu
     chosen = {start + shift for start in _sent_starts(item, raw, passage) for shift in (0, lead)}
     exact = next((start for start in sorted(chosen) if passage.startswith(text, start)), None)
     if exact is not None:
-        return text, exact
+        return _whole(passage, exact, exact + len(text))
     found = occurrences(passage, text) if len(text) <= len(passage) else []
     if not found:
         shown = text if len(text) <= 60 else f"{text[:60]}…"
@@ -341,7 +342,12 @@ def checked_span(item: SpanInput, raw: Mapping[str, object], passage: str) -> tu
             " Choose which one you mean; no try was used.",
             [(one.start, one.before, passage[one.start : one.end], one.after) for one in found],
         )
-    return passage[here[0].start : here[0].end], here[0].start
+    return _whole(passage, here[0].start, here[0].end)
+
+
+def _whole(passage: str, start: int, end: int) -> tuple[str, int]:
+    start, end = widened(passage, start, end)
+    return passage[start:end], start
 
 
 def _sent_starts(item: SpanInput, raw: Mapping[str, object], passage: str) -> list[int]:

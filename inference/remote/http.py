@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import time
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import requests
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from inference.errors import BadModelAnswer, EngineRefused, EngineUnreachable, ModelQueueFull, ModelTimeout
 
@@ -15,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 2.0
 MAX_ANSWER_BYTES = 4_000_000
+PIECE_BYTES = 65_536
 BUSY = (429, 503)
 """What servers say when their queue is full or no replica is up: worth asking again later, never a verdict."""
 DIED = (502, 504, 507)
@@ -31,6 +35,14 @@ def address(url: str) -> str:
     if not usable:
         raise EngineRefused(url, "it is no web address such as http://127.0.0.1:8080")
     return url.rstrip("/")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server sent back, whole."""
+
+    status: int
+    content: bytes
 
 
 class ModelServer:
@@ -60,9 +72,10 @@ class ModelServer:
         """
         return self._answer(self._send("POST", path, body, headers))
 
-    def _send(self, method: str, path: str, body: object, headers: dict[str, str] | None) -> requests.Response:
+    def _send(self, method: str, path: str, body: object, headers: dict[str, str] | None) -> Reply:
         last: Exception | None = None
         for _ in range(2):
+            deadline = time.monotonic() + self.seconds
             try:
                 response = self._session.request(
                     method,
@@ -71,43 +84,55 @@ class ModelServer:
                     headers={**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})},
                     timeout=(CONNECT_SECONDS, self.seconds),
                     allow_redirects=False,
+                    stream=True,
                 )
-            except requests.Timeout as error:
-                if isinstance(error, requests.ConnectTimeout):
-                    raise EngineUnreachable(self.url, "it takes no connection") from error
+                with response:
+                    reply = Reply(response.status_code, self._read(response, deadline))
+            except requests.ConnectTimeout as error:
+                raise EngineUnreachable(self.url, "it takes no connection") from error
+            except (requests.Timeout, ReadTimeoutError) as error:
                 raise ModelTimeout(self.seconds) from error
-            except requests.RequestException as error:
+            except (requests.RequestException, HTTPError, OSError) as error:
                 last = error
                 continue
-            if response.status_code in DIED:
-                last = EngineRefused(self.url, f"HTTP {response.status_code}: {words_of(response)}")
+            if reply.status in DIED:
+                last = EngineRefused(self.url, f"HTTP {reply.status}: {words_of(reply)}")
                 continue
-            return response
+            return reply
         if isinstance(last, EngineRefused):
             raise last
         raise EngineUnreachable(self.url, type(last).__name__) from last
 
-    def _answer(self, response: requests.Response) -> Any:
-        if response.status_code in BUSY:
+    def _read(self, response: requests.Response, deadline: float) -> bytes:
+        # The socket's own deadline begins anew with every byte, and nothing else bounds what a server may send.
+        content = bytearray()
+        while piece := response.raw.read1(PIECE_BYTES, decode_content=True):
+            content += piece
+            if len(content) > MAX_ANSWER_BYTES:
+                raise BadModelAnswer(f"it answered with more than {MAX_ANSWER_BYTES:,} bytes")
+            if time.monotonic() > deadline:
+                raise ModelTimeout(self.seconds)
+        return bytes(content)
+
+    def _answer(self, reply: Reply) -> Any:
+        if reply.status in BUSY:
             raise ModelQueueFull(None)
-        if response.status_code != 200:
-            raise EngineRefused(self.url, f"HTTP {response.status_code}: {words_of(response)}")
-        if len(response.content) > MAX_ANSWER_BYTES:
-            raise BadModelAnswer(f"it answered with {len(response.content):,} bytes")
-        if not response.content:
+        if reply.status != 200:
+            raise EngineRefused(self.url, f"HTTP {reply.status}: {words_of(reply)}")
+        if not reply.content:
             return None
         try:
-            return response.json()
-        except ValueError as error:
-            raise BadModelAnswer(f"it answered with {response.content[:80]!r} instead of JSON") from error
+            return json.loads(reply.content)
+        except (ValueError, RecursionError) as error:
+            raise BadModelAnswer("it answered with something else than JSON that can be read") from error
 
 
-def words_of(response: requests.Response) -> str:
+def words_of(reply: Reply) -> str:
     """Return what a server said about an error, cut short, whatever form it has."""
     try:
-        found = response.json()
-    except ValueError:
-        return response.text[:200]
+        found = json.loads(reply.content)
+    except (ValueError, RecursionError):
+        return reply.content[:200].decode(errors="replace")
     if isinstance(found, dict):
         for name in ("message", "error", "detail"):
             if name in found:

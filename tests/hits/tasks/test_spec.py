@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hits.errors import AmbiguousAnswer, InvalidAnswer, InvalidInput
 from hits.predictions import AnswerSpan, MemberAnswer, Prediction
 from hits.tasks import AnswerKind, ContextField, QuizItem, SpanInput, digest_of, incomplete, task, token_f1
+from hits.tasks._spans import widened
 from hits.tasks._spec import checked_text
 from hits.tasks._squad import answer_words
 
@@ -190,10 +191,34 @@ def test_what_the_browser_marks_is_stored_as_it_stands_with_its_place(data: st.D
     stored = answered(passage, answer=marked, answer_start_utf16=str(units))
 
     at = int(stored["answer_start"])
-    assert stored["answer"] == marked.strip()
+    first = start + marked.index(marked.strip())
     assert passage[at : at + len(stored["answer"])] == stored["answer"]
-    assert start <= at < end
+    assert (at, at + len(stored["answer"])) == widened(passage, first, first + len(marked.strip()))
     assert answered(passage, answer=stored["answer"], answer_start=stored["answer_start"]) == stored
+
+
+@pytest.mark.parametrize(
+    ("passage", "marked", "stored"),
+    [
+        ("It was the bridge then.", "bridg", "bridge"),
+        ("It was the bridge then.", "ridge th", "bridge then"),
+        ("the cafe\u0301 there", "cafe", "cafe\u0301"),
+        ("it cost 1,500.50 pounds.", "500", "1,500.50"),
+        ("they didn\u2019t go.", "didn", "didn\u2019t"),
+        (f"we saw \u0444{FAMILY} x", "\u0444\U0001f468", f"\u0444{FAMILY}"),
+        ("a well-known man", "known", "known"),
+        ("\u6771\u4eac\u90fd", "\u4eac", "\u4eac"),
+    ],
+)
+def test_half_a_word_is_no_answer_that_a_right_model_would_miss(passage: str, marked: str, stored: str) -> None:
+    place = str(passage.index(marked))
+
+    for sent in ({}, {"answer_start": place}):
+        found = answered(passage, answer=marked, **sent)
+        assert found["answer"] == stored
+        assert passage[int(found["answer_start"]) :].startswith(stored)
+        said = Prediction("m", "1", "", {}, 1.0, span=AnswerSpan(0, len(stored), stored), confidence=0.9)
+        assert not QA.judge("right", found, said).fooled
 
 
 def test_an_answer_is_found_by_its_text_when_no_place_is_sent_or_a_false_one() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from hits.predictions import ModelUnavailable
 from inference.errors import BadModelAnswer, EngineRefused, EngineUnreachable, ModelQueueFull, ModelTimeout
-from inference.remote.http import ModelServer, address
+from inference.remote.http import MAX_ANSWER_BYTES, ModelServer, address
 from tests.inference.remote.answering import answering
 
 
@@ -38,6 +40,8 @@ def test_an_empty_body_is_none() -> None:
         (500, b"<html>", EngineRefused),
         (200, b"<html>", BadModelAnswer),
         (200, b"[" + b"1," * 3_000_000 + b"1]", BadModelAnswer),
+        (200, b"[" * 200_000 + b"]" * 200_000, BadModelAnswer),
+        (500, b"[" * 200_000 + b"]" * 200_000, EngineRefused),
     ],
 )
 def test_every_other_answer_is_an_error(status: int, content: Any, error: type[ModelUnavailable]) -> None:
@@ -83,6 +87,50 @@ def test_a_slow_server_is_a_timeout_and_not_asked_again() -> None:
         with pytest.raises(ModelTimeout):
             ModelServer(server.url, seconds=0.2).post("/x", {})
         assert len(server.asked) == 1
+
+
+def test_a_server_that_sends_byte_after_byte_is_left_at_the_deadline() -> None:
+    stop = threading.Event()
+
+    def drip(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while not stop.wait(0.05):
+                connection.sendall(b" ")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=drip, args=(listening,), daemon=True).start()
+        started = time.monotonic()
+        try:
+            with pytest.raises(ModelTimeout):
+                ModelServer(f"http://127.0.0.1:{listening.getsockname()[1]}", seconds=0.5).post("/x", {})
+        finally:
+            stop.set()
+        assert time.monotonic() - started < 5
+
+
+def test_an_answer_without_end_is_not_read_whole() -> None:
+    sent = 0
+
+    def flood(listening: socket.socket) -> None:
+        nonlocal sent
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n[")
+            while sent < 20 * MAX_ANSWER_BYTES:
+                sent += connection.send(b"1," * 50_000)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        flooding = threading.Thread(target=flood, args=(listening,), daemon=True)
+        flooding.start()
+        with pytest.raises(BadModelAnswer, match="more than 4,000,000 bytes"):
+            ModelServer(f"http://127.0.0.1:{listening.getsockname()[1]}", seconds=20).post("/x", {})
+        flooding.join(10)
+    assert not flooding.is_alive()
+    assert sent < 10 * MAX_ANSWER_BYTES
 
 
 @pytest.mark.parametrize(
