@@ -37,6 +37,8 @@ from tests.factories import PSEUDONYM_KEY, make_assignment, make_batch, make_hit
 
 SENTENCE = "I would have loved this place if I enjoyed waiting an hour for cold soup and warm beer. "
 ABOUT_64_TOKENS = SENTENCE * 3
+BY_SCRIPT = {"X-Requested-With": "fetch"}
+"""As the page's own script asks: it gets the verdict's part of the page, not all of it."""
 TASKS_MEASURED = ("sentiment", "nli", "hate", "qa")
 
 
@@ -143,7 +145,7 @@ def route(engine: InProcessEngine, folder: Path, rounds: int) -> None:
         sequence = model.encode((text,))
         raw_seconds = seconds_of(lambda sequence=sequence: model.loaded.forward([sequence]))  # type: ignore[misc]
         started = time.perf_counter()
-        answer = client.post("/work/attempts", data={"token": token, "statement": text})
+        answer = client.post("/work/attempts", data={"token": token, "statement": text}, headers=BY_SCRIPT)
         seconds = time.perf_counter() - started
         if answer.status_code != 200:
             raise SystemExit(f"the route answered {answer.status_code}: {answer.text[:500]}")
