@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "payments": ("app.cli.payments:group", "Pay bonuses and report."),
     "staff": ("app.cli.staff:group", "Accounts for requesters and finance."),
     "export": ("app.cli.export:export", "Write a round's data as JSON lines."),
+    "model": ("app.cli.model:group", "Target models: list, evaluate, train, archive, serve."),
     "serve": ("app.cli.serve:serve", "Run the dynahit service."),
     "marketplace": ("app.cli.marketplace:marketplace", "Run and operate the marketplace."),
     "db": ("flask_migrate.cli:db", "Bring the database to another version of its tables."),
