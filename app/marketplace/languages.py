@@ -70,6 +70,11 @@ def gettext(text: str, /, **values: object) -> str:
     return str(flask_babel.gettext(text, **values))
 
 
+def ngettext(one: str, many: str, num: int, /, **values: object) -> str:
+    """Return one of two sentences by a number, which both can name as `%(num)d`, in the page's language."""
+    return str(flask_babel.ngettext(one, many, num, **values))
+
+
 def moment(at: datetime) -> str:
     """Return a date and a time of UTC, as the page's language writes them."""
     return str(dates.format_datetime(at, "d MMM yyyy, HH:mm", tzinfo=UTC, locale=get_locale() or ENGLISH))

@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace, settings
+from app.marketplace.languages import gettext
 from app.marketplace.operator.console import by, freshly, operator
 from app.marketplace.requester.account import KINDS
 from hits.marketplace.console_views import WorkerAccount
@@ -70,9 +71,9 @@ def set_traits(worker_id: str) -> ResponseReturnValue:
         if (country, subdivision) != (account.country, account.subdivision):
             marketplace().set_worker_locale(worker_id, country, subdivision, by=by())
     except OperatorError as refusal:
-        flash(str(refusal), "error")
+        flash(console.said(refusal), "error")
     else:
-        flash("Stored.", "success")
+        flash(gettext("Stored."), "success")
     return redirect(url_for("operator.worker", worker_id=worker_id), 303)
 
 
@@ -84,7 +85,7 @@ def disable_worker(worker_id: str) -> ResponseReturnValue:
     if request.method == "POST":
         disabled = request.form.get("disabled") == "1"
         marketplace().set_worker_disabled(worker_id, disabled, by=by())
-        flash(f"The account is {'disabled' if disabled else 'open again'}.", "success")
+        flash(gettext("The account is disabled.") if disabled else gettext("The account is open again."), "success")
         return redirect(url_for("operator.worker", worker_id=worker_id), 303)
     return render_template("marketplace/operator/disable_worker.html", account=account)
 
@@ -124,10 +125,11 @@ def top_up(requester_id: str) -> ResponseReturnValue:
         except InvalidOperation:
             amount = Decimal("NaN")
         if not amount.is_finite() or not 0 < amount < 10**9 or amount != amount.quantize(Decimal("0.01")):
-            error = "An amount of dollars and cents, such as 250.00."
+            error = gettext("An amount of dollars and cents, such as 250.00.")
         elif request.form.get("step") == "sure":
             marketplace().operator_top_up(requester_id, amount, note, by=by(), token=console.given_token())
-            flash(f"${amount:,.2f} was added to the account of {account.requester.name}.", "success")
+            said = {"amount": f"${amount:,.2f}", "name": account.requester.name}
+            flash(gettext("%(amount)s was added to the account of %(name)s.", **said), "success")
             return redirect(url_for("operator.requester", requester_id=requester_id), 303)
     return render_template(
         "marketplace/operator/top_up.html",
@@ -149,7 +151,7 @@ def disable_requester(requester_id: str) -> ResponseReturnValue:
     if request.method == "POST":
         disabled = request.form.get("disabled") == "1"
         marketplace().set_requester_disabled(requester_id, disabled, by=by())
-        flash(f"The account is {'disabled' if disabled else 'open again'}.", "success")
+        flash(gettext("The account is disabled.") if disabled else gettext("The account is open again."), "success")
         return redirect(url_for("operator.requester", requester_id=requester_id), 303)
     return render_template("marketplace/operator/disable_requester.html", account=account)
 
@@ -186,7 +188,7 @@ def audit() -> ResponseReturnValue:
         log=marketplace().audit_log(about=about, action=action, page=console.page_number()),
         about=about,
         action=action,
-        actions=[("", "Anything"), *((one, one) for one in marketplace().audit_actions())],
+        actions=[("", gettext("Anything")), *((one, one) for one in marketplace().audit_actions())],
     )
 
 

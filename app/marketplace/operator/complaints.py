@@ -7,6 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
+from app.marketplace.languages import gettext, ngettext, translated
 from app.marketplace.operator.console import by, freshly, is_fresh, operator
 from hits.marketplace.answer_rows import answer_rows
 from hits.marketplace.disputes import MOST_WORDS, STATES
@@ -39,10 +40,12 @@ def close_report(report_id: str) -> ResponseReturnValue:
     """Close a report with a note to the worker."""
     try:
         marketplace().end_report(report_id, console.typed("words"), by=by())
-    except (MessageUnfit, OperatorError) as refusal:
-        flash(str(refusal), "error")
+    except MessageUnfit as refusal:
+        flash(translated(refusal.message), "error")
+    except OperatorError as refusal:
+        flash(console.said(refusal), "error")
     else:
-        flash("The report is closed; the worker has your words.", "success")
+        flash(gettext("The report is closed; the worker has your words."), "success")
     return redirect(url_for("operator.reports"), 303)
 
 
@@ -55,9 +58,14 @@ def take_down(hit_id: str) -> ResponseReturnValue:
         try:
             count = marketplace().take_down(hit_id, words, whole_type=whole_type, by=by())
         except OperatorError as refusal:
-            error = str(refusal)
+            error = console.said(refusal)
         else:
-            flash(f"{count} {'HIT is' if count == 1 else 'HITs are'} taken down. The requester was told.", "success")
+            said = ngettext(
+                "%(num)d HIT is taken down. The requester was told.",
+                "%(num)d HITs are taken down. The requester was told.",
+                count,
+            )
+            flash(said, "success")
             return redirect(url_for("operator.reports"), 303)
     return render_template(
         "marketplace/operator/take_down.html",
@@ -93,16 +101,19 @@ def decide_dispute(dispute_id: str) -> ResponseReturnValue:
     """Overturn the rejection, or uphold it; either is confirmed first and carried out once for each form."""
     action, words, token = request.form.get("action", ""), console.typed("words"), console.given_token()
     if not 0 < len(words) <= MOST_WORDS or action not in {"overturn", "uphold"}:
-        return _dispute_page(dispute_id, f"Say why, in 1 to {MOST_WORDS} characters; both sides read it."), 422
+        said = gettext("Say why, in 1 to %(most)d characters; both sides read it.", most=MOST_WORDS)
+        return _dispute_page(dispute_id, said), 422
     if request.form.get("step") != "sure":
         return _dispute_page(dispute_id, action=action)
     decide = marketplace().overturn_dispute if action == "overturn" else marketplace().uphold_dispute
     try:
         decide(dispute_id, words, by=by(), token=token)
     except OperatorError as refusal:
-        return _dispute_page(dispute_id, str(refusal)), 409
-    done = "overturned; the worker is paid" if action == "overturn" else "upheld"
-    flash(f"The rejection is {done}. Both sides have your words.", "success")
+        return _dispute_page(dispute_id, console.said(refusal)), 409
+    if action == "overturn":
+        flash(gettext("The rejection is overturned; the worker is paid. Both sides have your words."), "success")
+    else:
+        flash(gettext("The rejection is upheld. Both sides have your words."), "success")
     return redirect(url_for("operator.dispute", dispute_id=dispute_id), 303)
 
 

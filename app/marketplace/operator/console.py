@@ -10,10 +10,12 @@ from typing import Final, ParamSpec, cast
 from flask import Blueprint, flash, redirect, request, session, url_for
 from flask.typing import ResponseReturnValue
 
-from app.marketplace import errors, sessions
+from app.marketplace import console, errors, sessions
 from app.marketplace.extensions import marketplace
+from app.marketplace.languages import gettext
 from hits.marketplace.console_views import Actor
 from hits.marketplace.errors import NothingThere, OperatorError
+from hits.marketplace.words import words
 
 P = ParamSpec("P")
 operator = Blueprint("operator", __name__, url_prefix=sessions.OPERATOR_PATH)
@@ -40,7 +42,8 @@ def freshly(view: Callable[P, ResponseReturnValue]) -> Callable[P, ResponseRetur
         if is_fresh():
             return view(*args, **kwargs)
         if request.method != "GET":
-            flash("Your password has to be given again before that. Nothing was changed; send the form again.", "info")
+            said = gettext("Your password has to be given again before that. Nothing was changed; send the form again.")
+            flash(said, "info")
         return redirect(url_for("operator.confirm_password", next=request.full_path.rstrip("?")), 303)
 
     return sessions.for_operators(guarded)
@@ -66,7 +69,10 @@ def check_account() -> ResponseReturnValue | None:
     if is_good:
         return None
     sessions.sign_out()
-    flash("You have been signed out: the session was too old, the password was changed, or the account closed.", "info")
+    said = gettext(
+        "You have been signed out: the session was too old, the password was changed, or the account closed."
+    )
+    flash(said, "info")
     return redirect(url_for("operator.sign_in"), 303)
 
 
@@ -75,7 +81,7 @@ def refused(error: OperatorError) -> ResponseReturnValue:
     """Show a refusal of the engine as a page."""
     if isinstance(error, NothingThere):
         return errors.page(404, errors.WORDS[404])
-    return errors.page(409, str(error), "This was not done")
+    return errors.page(409, console.said(error), words("This was not done"))
 
 
 def _age() -> timedelta:

@@ -10,11 +10,13 @@ from flask.wrappers import Response
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import limiter, marketplace, sign_in_limit
+from app.marketplace.languages import gettext
 from app.marketplace.operator.console import operator
 from hits.marketplace.errors import NotSignedIn
 from hits.marketplace.operators import key_of
+from hits.marketplace.words import words
 
-WRONG = "This name and password do not belong together. Check both and try again."
+WRONG = words("This name and password do not belong together. Check both and try again.")
 
 
 def _failed(response: Response) -> bool:
@@ -30,7 +32,8 @@ def _name_key() -> str:
 @limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed, key_func=_name_key)
 def sign_in() -> ResponseReturnValue:
     """Sign an operator in; failures are limited by address and by account."""
-    name, error = console.typed("name"), ""
+    name = console.typed("name")
+    error: str = ""
     if request.method == "POST":
         try:
             account = marketplace().authenticate_operator(name, request.form.get("password", ""))
@@ -54,7 +57,7 @@ def confirm_password() -> ResponseReturnValue:
         try:
             account = marketplace().authenticate_operator(name, request.form.get("password", ""))
         except NotSignedIn:
-            error = "This is not your password. Try again."
+            error = gettext("This is not your password. Try again.")
         else:
             sessions.sign_in_operator(account, marketplace().clock.now())
             return redirect(sessions.safe_next(url_for("operator.overview")), 303)
@@ -65,5 +68,5 @@ def confirm_password() -> ResponseReturnValue:
 def sign_out() -> ResponseReturnValue:
     """End the operator's session."""
     sessions.sign_out()
-    flash("You are signed out.", "success")
+    flash(gettext("You are signed out."), "success")
     return redirect(url_for("operator.sign_in"), 303)

@@ -10,9 +10,11 @@ from flask.wrappers import Response
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
+from app.marketplace.languages import gettext
 from app.marketplace.operator.console import by, freshly, operator
 from hits.marketplace.errors import OperatorError
 from hits.marketplace.payout_runs import MOST_REFERENCE
+from hits.marketplace.words import words
 
 
 @operator.get("/payouts")
@@ -32,8 +34,8 @@ def draft_payout() -> ResponseReturnValue:
             _end_of(day), only_with_details=request.form.get("only") == "1", by=by(), token=console.given_token()
         )
     except OperatorError as refusal:
-        return _payouts_page(day, str(refusal)), 409
-    flash("The run is drafted. Download its file, pay, then mark the run as paid.", "success")
+        return _payouts_page(day, console.said(refusal)), 409
+    flash(gettext("The run is drafted. Download its file, pay, then mark the run as paid."), "success")
     return redirect(url_for("operator.payout", run_id=run.run_id), 303)
 
 
@@ -61,8 +63,8 @@ def pay_payout(run_id: str) -> ResponseReturnValue:
     try:
         marketplace().mark_payout_run_paid(run_id, console.typed("reference"), by=by(), token=console.given_token())
     except OperatorError as refusal:
-        return _run_page(run_id, str(refusal)), 409
-    flash("The run is marked as paid; each worker sees it on the dashboard.", "success")
+        return _run_page(run_id, console.said(refusal)), 409
+    flash(gettext("The run is marked as paid; each worker sees it on the dashboard."), "success")
     return redirect(url_for("operator.payout", run_id=run_id), 303)
 
 
@@ -72,7 +74,7 @@ def cancel_payout(run_id: str) -> ResponseReturnValue:
     """Ask, then cancel a run."""
     if request.method == "POST":
         marketplace().cancel_payout_run(run_id, by=by(), token=console.given_token())
-        flash("The run is cancelled; what was in it can go into another run.", "success")
+        flash(gettext("The run is cancelled; what was in it can go into another run."), "success")
         return redirect(url_for("operator.payout", run_id=run_id), 303)
     run = marketplace().payout_run(run_id)
     return render_template("marketplace/operator/cancel_payout.html", run=run, token=console.new_token())
@@ -109,10 +111,12 @@ def _end_of(day: str) -> datetime:
     try:
         wanted = datetime.fromisoformat(day).date()
     except ValueError as error:
-        raise OperatorError(f"The last day is a date such as 2026-12-31, not {day[:40]!r}.") from error
+        raise OperatorError(
+            words("The last day is a date such as 2026-12-31, not “%(text)s”.", text=day[:40])
+        ) from error
     now = marketplace().clock.now()
     if wanted > now.date():
-        raise OperatorError(f"The last day is today at the latest, not {wanted}.")
+        raise OperatorError(words("The last day is today at the latest, not %(day)s.", day=wanted))
     return min(now, datetime.combine(wanted, time(), UTC) + timedelta(days=1))
 
 

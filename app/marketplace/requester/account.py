@@ -7,21 +7,23 @@ from flask.typing import ResponseReturnValue
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
+from app.marketplace.languages import gettext
 from app.marketplace.requester.console import me, requester
 from hits.marketplace.errors import NothingThere
+from hits.marketplace.words import words
 
 #: What the lines of an account are called, by their kind.
 KINDS = {
-    "deposit": "Top-up",
-    "hold": "Hold for a new HIT",
-    "hold_extended": "Hold for more places",
-    "hold_prolonged": "Hold for a HIT that lives again",
-    "hold_retyped": "Hold changed with the HIT's type",
-    "release_expired": "Hold released: places that expired",
-    "release_unused": "Hold released: a place given back",
-    "release_rejected": "Hold released: a rejection",
-    "reward": "Reward and fee",
-    "bonus": "Bonus and fee",
+    "deposit": words("Top-up"),
+    "hold": words("Hold for a new HIT"),
+    "hold_extended": words("Hold for more places"),
+    "hold_prolonged": words("Hold for a HIT that lives again"),
+    "hold_retyped": words("Hold changed with the HIT's type"),
+    "release_expired": words("Hold released: places that expired"),
+    "release_unused": words("Hold released: a place given back"),
+    "release_rejected": words("Hold released: a rejection"),
+    "reward": words("Reward and fee"),
+    "bonus": words("Bonus and fee"),
 }
 NEWEST = 10
 
@@ -80,7 +82,7 @@ def revoke_key(key_id: str) -> ResponseReturnValue:
         raise NothingThere(f"There is no access key {key_id!r}.")
     if request.method == "POST":
         marketplace().revoke_access_key(me(), key_id)
-        flash(f"{key_id} is revoked. Requests signed with it are refused from now on.", "success")
+        flash(gettext("%(key)s is revoked. Requests signed with it are refused from now on.", key=key_id), "success")
         return redirect(url_for("requester.keys"), 303)
     return render_template("marketplace/requester/revoke_key.html", key=found)
 

@@ -8,6 +8,7 @@ from flask.wrappers import Response
 
 from app.marketplace import sessions
 from app.marketplace.extensions import limiter, marketplace, sign_in_limit
+from app.marketplace.languages import gettext
 from app.marketplace.requester.console import requester
 from hits.marketplace.errors import AccountDisabled, NotSignedIn
 
@@ -30,7 +31,7 @@ def sign_in() -> ResponseReturnValue:
         try:
             account = marketplace().authenticate_requester(email, request.form.get("password", ""))
         except NotSignedIn:
-            error = "This e-mail address and password do not belong together. Check both and try again."
+            error = gettext("This e-mail address and password do not belong together. Check both and try again.")
         except AccountDisabled as refusal:
             error = refusal.message
         else:
@@ -43,5 +44,5 @@ def sign_in() -> ResponseReturnValue:
 def sign_out() -> ResponseReturnValue:
     """End the requester's session."""
     sessions.sign_out()
-    flash("You are signed out.", "success")
+    flash(gettext("You are signed out."), "success")
     return redirect(url_for("requester.sign_in"), 303)

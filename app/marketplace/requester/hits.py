@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
+from app.marketplace.languages import gettext, ngettext
 from app.marketplace.requester.console import call, in_words, me, requester
 from hits.marketplace.errors import MarketplaceError
 from hits.marketplace.requester_site import STATUSES
@@ -74,7 +75,7 @@ def expire_hit(hit_id: str) -> ResponseReturnValue:
     if request.method == "POST":
         # The time is new each time, since the same pair of HIT and time is refused for a day.
         call("UpdateExpirationForHIT", HITId=hit_id, ExpireAt=_in_the_past())
-        flash("The HIT has expired. What it held for free places is available again.", "success")
+        flash(gettext("The HIT has expired. What it held for free places is available again."), "success")
         return redirect(url_for("requester.hit", hit_id=hit_id), 303)
     return render_template("marketplace/requester/expire_hit.html", hit=found)
 
@@ -85,7 +86,7 @@ def add_places(hit_id: str) -> ResponseReturnValue:
     """Add places to a HIT, once for each form."""
     number = console.whole_number("number", 1, MOST_ADDED)
     if number is None:
-        flash(f"Give a number of places from 1 to {MOST_ADDED}. Nothing was changed.", "error")
+        flash(gettext("Give a number of places from 1 to %(most)d. Nothing was changed.", most=MOST_ADDED), "error")
     else:
         try:
             call(
@@ -97,7 +98,7 @@ def add_places(hit_id: str) -> ResponseReturnValue:
         except MarketplaceError as error:
             flash(in_words(error), "error")
         else:
-            flash("1 place was added." if number == 1 else f"{number} places were added.", "success")
+            flash(ngettext("%(num)d place was added.", "%(num)d places were added.", number), "success")
     return redirect(url_for("requester.hit", hit_id=hit_id), 303)
 
 
@@ -108,7 +109,7 @@ def delete_hit(hit_id: str) -> ResponseReturnValue:
     found = marketplace().requester_hit(me(), hit_id)
     if request.method == "POST":
         call("DeleteHIT", HITId=hit_id)
-        flash("The HIT is disposed of.", "success")
+        flash(gettext("The HIT is disposed of."), "success")
         return redirect(url_for("requester.hits"), 303)
     return render_template("marketplace/requester/delete_hit.html", hit=found)
 

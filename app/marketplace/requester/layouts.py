@@ -8,8 +8,10 @@ from flask.typing import ResponseReturnValue
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
 from app.marketplace.headers import SANDBOX, allow_frame
+from app.marketplace.languages import gettext
 from app.marketplace.requester.console import me, requester
 from hits.marketplace.errors import NothingThere, OperatorError
+from hits.marketplace.words import words
 
 DEFAULT_HEIGHT = "450"
 
@@ -31,12 +33,12 @@ def new_layout() -> ResponseReturnValue:
     if request.method == "POST":
         try:
             if not (height.isascii() and height.isdigit() and len(height) < 6):
-                raise OperatorError("The frame's height is a whole number of pixels, such as 450.")
+                raise OperatorError(words("The frame's height is a whole number of pixels, such as 450."))
             made = marketplace().create_layout(me(), name, html, frame_height=int(height))
         except OperatorError as refusal:
-            error = str(refusal)
+            error = console.said(refusal)
         else:
-            flash("The layout is registered.", "success")
+            flash(gettext("The layout is registered."), "success")
             return redirect(url_for("requester.layout", layout_id=made.layout_id), 303)
     return render_template(
         "marketplace/requester/new_layout.html",

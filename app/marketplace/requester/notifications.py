@@ -9,9 +9,11 @@ from flask.typing import ResponseReturnValue
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
+from app.marketplace.languages import gettext
 from app.marketplace.requester.console import call, in_words, me, requester
 from hits.marketplace.errors import MarketplaceError
 from hits.marketplace.notifications import VERSIONS
+from hits.marketplace.words import words
 
 EVENTS = (
     "AssignmentAccepted",
@@ -28,9 +30,9 @@ EVENTS = (
 )
 #: (value, words); a webhook is SNS to an https address.
 TRANSPORTS = (
-    ("Email", "E-mail address"),
-    ("SQS", "Queue (SQS)"),
-    ("SNS", "Topic (SNS), or an https address for a signed webhook"),
+    ("Email", words("E-mail address")),
+    ("SQS", words("Queue (SQS)")),
+    ("SNS", words("Topic (SNS), or an https address for a signed webhook")),
 )
 
 
@@ -78,12 +80,12 @@ def _change(type_id: str, wanted: dict[str, Any]) -> str:
     action = request.form.get("action", "")
     if action == "off":
         call("UpdateNotificationSettings", HITTypeId=type_id, Active=False)
-        return "No more events of this HIT type are sent."
+        return gettext("No more events of this HIT type are sent.")
     if action == "test":
         call("SendTestEventNotification", Notification=wanted, TestEventType="HITReviewable")
-        return "A made-up event is on its way; the settings were not changed."
+        return gettext("A made-up event is on its way; the settings were not changed.")
     call("UpdateNotificationSettings", HITTypeId=type_id, Notification=wanted, Active=True)
-    return "The events of this HIT type are sent from now on."
+    return gettext("The events of this HIT type are sent from now on.")
 
 
 def _transport(stored: str | None) -> str:

@@ -10,11 +10,13 @@ from flask.typing import ResponseReturnValue
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
+from app.marketplace.languages import gettext
 from app.marketplace.requester.console import call, in_words, me, requester
 from hits.marketplace.answer_rows import answer_rows
 from hits.marketplace.errors import MarketplaceError
 
 PAGE_SIZE = 25
+EXAMPLE = "A1B2C3D4E5F6G7"
 _WORKER = re.compile("A[A-Z0-9]{1,63}")
 _FIELDS = ("name", "description", "keywords", "status", "retry", "test", "minutes", "key", "auto", "auto_value")
 
@@ -50,7 +52,7 @@ def new_qualification() -> ResponseReturnValue:
             made = call("CreateQualificationType", Name=filled["name"], **params)["QualificationType"]
         except (MarketplaceError, ValueError) as refusal:
             return _form(filled, refusal)
-        flash(f"The qualification “{made['Name']}” exists.", "success")
+        flash(gettext("The qualification “%(name)s” exists.", name=made["Name"]), "success")
         return redirect(url_for("requester.qualification", type_id=made["QualificationTypeId"]), 303)
     return _form({"status": "Active", "minutes": "30"})
 
@@ -68,7 +70,7 @@ def edit_qualification(type_id: str) -> ResponseReturnValue:
             call("UpdateQualificationType", QualificationTypeId=type_id, **params)
         except (MarketplaceError, ValueError) as refusal:
             return _form(filled, refusal, kind)
-        flash("The qualification is changed.", "success")
+        flash(gettext("The qualification is changed."), "success")
         return redirect(url_for("requester.qualification", type_id=type_id), 303)
     seconds = kind.get("TestDurationInSeconds", 1800)
     return _form(
@@ -107,9 +109,9 @@ def assign_qualification(type_id: str) -> ResponseReturnValue:
     """Grant a qualification to a worker, or change its value."""
     worker_id = console.typed("worker_id")
     try:
-        value = _whole("value", console.typed("value"))
+        value = _whole(gettext("The value"), console.typed("value"))
         if not _WORKER.fullmatch(worker_id):
-            raise ValueError("Give a worker id, such as A1B2C3D4E5F6G7.")
+            raise ValueError(gettext("Give a worker id, such as %(example)s.", example=EXAMPLE))
         call(
             "AssociateQualificationWithWorker",
             QualificationTypeId=type_id,
@@ -120,7 +122,10 @@ def assign_qualification(type_id: str) -> ResponseReturnValue:
     except (MarketplaceError, ValueError) as refusal:
         flash(_words(refusal), "error")
     else:
-        flash(f"{worker_id} has the qualification with the value {value}.", "success")
+        flash(
+            gettext("%(worker)s has the qualification with the value %(value)d.", worker=worker_id, value=value),
+            "success",
+        )
     return redirect(url_for("requester.qualification", type_id=type_id), 303)
 
 
@@ -136,7 +141,7 @@ def revoke_qualification(type_id: str, worker_id: str) -> ResponseReturnValue:
             WorkerId=worker_id,
             **_reason(),
         )
-        flash(f"{worker_id} does not have the qualification any more.", "success")
+        flash(gettext("%(worker)s does not have the qualification any more.", worker=worker_id), "success")
         return redirect(url_for("requester.qualification", type_id=type_id), 303)
     return render_template("marketplace/requester/revoke_qualification.html", type=kind, worker_id=worker_id)
 
@@ -148,7 +153,7 @@ def delete_qualification(type_id: str) -> ResponseReturnValue:
     kind = _own(type_id)
     if request.method == "POST":
         call("DeleteQualificationType", QualificationTypeId=type_id)
-        flash(f"The qualification “{kind['Name']}” is deleted.", "success")
+        flash(gettext("The qualification “%(name)s” is deleted.", name=kind["Name"]), "success")
         return redirect(url_for("requester.qualifications"), 303)
     return render_template("marketplace/requester/delete_qualification.html", type=kind)
 
@@ -159,12 +164,12 @@ def decide_request(request_id: str) -> ResponseReturnValue:
     """Grant or decline what a worker asked for."""
     try:
         if request.form.get("action") == "grant":
-            value = _whole("value", console.typed("value") or "1")
+            value = _whole(gettext("The value"), console.typed("value") or "1")
             call("AcceptQualificationRequest", QualificationRequestId=request_id, IntegerValue=value)
-            flash("The qualification is granted; the worker was told.", "success")
+            flash(gettext("The qualification is granted; the worker was told."), "success")
         else:
             call("RejectQualificationRequest", QualificationRequestId=request_id, **_reason())
-            flash("The request is declined; the worker was told.", "success")
+            flash(gettext("The request is declined; the worker was told."), "success")
     except ValueError as refusal:
         flash(str(refusal), "error")
     return redirect(sessions.safe_next(url_for("requester.qualifications")), 303)
@@ -203,14 +208,14 @@ def _params(filled: dict[str, str]) -> dict[str, Any]:
     if filled["keywords"]:
         params["Keywords"] = filled["keywords"]
     if filled["retry"]:
-        params["RetryDelayInSeconds"] = round(_number("The time before another try", filled["retry"]) * 3600)
+        params["RetryDelayInSeconds"] = round(_number(gettext("The time before another try"), filled["retry"]) * 3600)
     if filled["test"]:
         params["Test"] = filled["test"]
-        params["TestDurationInSeconds"] = round(_number("The time for the test", filled["minutes"]) * 60)
+        params["TestDurationInSeconds"] = round(_number(gettext("The time for the test"), filled["minutes"]) * 60)
         if filled["key"]:
             params["AnswerKey"] = filled["key"]
     if filled["auto"] == "1":
-        params["AutoGrantedValue"] = _whole("The value", filled["auto_value"] or "1")
+        params["AutoGrantedValue"] = _whole(gettext("The value"), filled["auto_value"] or "1")
     return params
 
 
@@ -221,13 +226,13 @@ def _reason() -> dict[str, str]:
 
 def _whole(name: str, text: str) -> int:
     if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
-        raise ValueError(f"{name} is a whole number, not {text[:40]!r}.")
+        raise ValueError(gettext("%(name)s is a whole number, not “%(text)s”.", name=name, text=text[:40]))
     return int(text)
 
 
 def _number(name: str, text: str) -> float:
     if not re.fullmatch(r"\d{1,6}(\.\d{1,3})?", text, re.ASCII):
-        raise ValueError(f"{name} is a number such as 1 or 0.5, not {text[:40]!r}.")
+        raise ValueError(gettext("%(name)s is a number such as 1 or 0.5, not “%(text)s”.", name=name, text=text[:40]))
     return float(text)
 
 

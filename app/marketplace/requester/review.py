@@ -11,6 +11,7 @@ from flask.typing import ResponseReturnValue
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
+from app.marketplace.languages import gettext, ngettext
 from app.marketplace.requester.console import call, code_of, in_words, me, requester
 from hits.marketplace.answer_rows import answer_rows
 from hits.marketplace.errors import MarketplaceError
@@ -51,14 +52,18 @@ def decide() -> ResponseReturnValue:
         abort(400)
     most = MOST_REJECTED if action == "reject" else MOST_APPROVED
     if not 0 < len(ids) <= most:
-        said = "Choose at least one assignment." if not ids else f"Choose at most {most} at a time to {action}."
-        flash(f"{said} Nothing was changed.", "error")
+        if not ids:
+            flash(gettext("Choose at least one assignment. Nothing was changed."), "error")
+        elif action == "approve":
+            flash(gettext("Choose at most %(most)d at a time to approve. Nothing was changed.", most=most), "error")
+        else:
+            flash(gettext("Choose at most %(most)d at a time to reject. Nothing was changed.", most=most), "error")
         return redirect(url_for("requester.review"), 303)
     words, step, error = console.typed("words"), request.form.get("step", ""), ""
     if len(words) > LONGEST_WORDS:
-        error = f"At most {LONGEST_WORDS} characters; these are {len(words)}."
+        error = gettext("At most %(most)d characters; these are %(length)d.", most=LONGEST_WORDS, length=len(words))
     elif step and action == "reject" and not words:
-        error = "Write the reason; the worker reads it."
+        error = gettext("Write the reason; the worker reads it.")
     if error or step not in {"words", "sure"} or (action == "reject" and step == "words"):
         return render_template(
             "marketplace/requester/decide.html",
@@ -80,7 +85,7 @@ def override(assignment_id: str) -> ResponseReturnValue:
     shown = _shown(assignment_id)
     if request.method == "POST":
         call("ApproveAssignment", AssignmentId=assignment_id, OverrideRejection=True)
-        flash("The assignment is approved; its reward and fee were taken from your balance.", "success")
+        flash(gettext("The assignment is approved; its reward and fee were taken from your balance."), "success")
         return redirect(url_for("requester.assignment", assignment_id=assignment_id), 303)
     return render_template("marketplace/requester/override.html", **shown)
 
@@ -98,9 +103,11 @@ def bonus(assignment_id: str) -> ResponseReturnValue:
             cents = 0
         if not 0 < cents < 10**9:
             cents = 0
-            errors["amount"] = "An amount in dollars and cents, such as 1.50."
+            errors["amount"] = gettext("An amount in dollars and cents, such as 1.50.")
         if not 0 < len(words) <= LONGEST_WORDS:
-            errors["words"] = f"Say what it is for, in 1 to {LONGEST_WORDS} characters; the worker reads it."
+            errors["words"] = gettext(
+                "Say what it is for, in 1 to %(most)d characters; the worker reads it.", most=LONGEST_WORDS
+            )
     if request.method == "POST" and not errors and request.form.get("step") == "sure":
         return _pay_bonus(shown["assignment"], cents, words)
     return render_template(
@@ -130,9 +137,10 @@ def _pay_bonus(assignment: dict[str, Any], cents: int, words: str) -> ResponseRe
     except MarketplaceError as error:
         if code_of(error) != "DuplicateRequest":
             raise
-        flash("This bonus was paid when you sent the form the first time. It was not paid again.", "info")
+        flash(gettext("This bonus was paid when you sent the form the first time. It was not paid again."), "info")
     else:
-        flash(f"The bonus of ${from_cents(cents):,.2f} is paid.", "success")
+        amount = f"${from_cents(cents):,.2f}"
+        flash(gettext("The bonus of %(amount)s is paid.", amount=amount), "success")
     return redirect(url_for("requester.assignment", assignment_id=assignment["AssignmentId"]), 303)
 
 
@@ -146,11 +154,19 @@ def _carry_out(action: str, ids: list[str], words: str) -> None:
         except MarketplaceError as error:
             problems[one] = in_words(error)
     done = len(ids) - len(problems)
-    past = "approved" if action == "approve" else "rejected"
-    if done:
-        flash(f"{done} {'assignment is' if done == 1 else 'assignments are'} {past}.", "success")
+    approved = action == "approve"
+    if done and approved:
+        flash(ngettext("%(num)d assignment is approved.", "%(num)d assignments are approved.", done), "success")
+    elif done:
+        flash(ngettext("%(num)d assignment is rejected.", "%(num)d assignments are rejected.", done), "success")
     for one, problem in problems.items():
-        flash(f"{one} was not {past}: {problem}", "error")
+        said = {"assignment": one, "problem": problem}
+        flash(
+            gettext("%(assignment)s was not approved: %(problem)s", **said)
+            if approved
+            else gettext("%(assignment)s was not rejected: %(problem)s", **said),
+            "error",
+        )
 
 
 def _shown(assignment_id: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
+from app.marketplace.languages import gettext, translated
 from app.marketplace.requester.console import call, in_words, me, requester
 from hits.marketplace.answer_rows import answer_rows
 from hits.marketplace.disputes import MOST_WORDS, STATES
@@ -16,6 +17,7 @@ from hits.marketplace.errors import MarketplaceError, MessageUnfit, OperatorErro
 
 PAGE_SIZE = 25
 LONGEST_REASON = 1024
+EXAMPLE = "A1B2C3D4E5F6G7"
 _WORKER = re.compile("A[A-Z0-9]{1,63}")
 
 
@@ -37,9 +39,9 @@ def reply(message_id: str) -> ResponseReturnValue:
     try:
         marketplace().reply_to_worker(me(), message_id, console.typed("words"))
     except MessageUnfit as refusal:
-        flash(refusal.message, "error")
+        flash(translated(refusal.message), "error")
     else:
-        flash("Your reply is in the worker's messages.", "success")
+        flash(gettext("Your reply is in the worker's messages."), "success")
     return redirect(url_for("requester.messages"), 303)
 
 
@@ -59,14 +61,18 @@ def block() -> ResponseReturnValue:
     """Block a worker."""
     worker_id, words = console.typed("worker_id"), console.typed("words")
     if not _WORKER.fullmatch(worker_id) or not 0 < len(words) <= LONGEST_REASON:
-        flash("Give a worker id, such as A1B2C3D4E5F6G7, and a reason for your own record.", "error")
+        said = gettext("Give a worker id, such as %(example)s, and a reason for your own record.", example=EXAMPLE)
+        flash(said, "error")
     else:
         try:
             call("CreateWorkerBlock", WorkerId=worker_id, Reason=words)
         except MarketplaceError as error:
             flash(in_words(error), "error")
         else:
-            flash(f"{worker_id} can no longer accept your HITs. What they have handed in waits for you.", "success")
+            said = gettext(
+                "%(worker)s can no longer accept your HITs. What they have handed in waits for you.", worker=worker_id
+            )
+            flash(said, "success")
     return redirect(url_for("requester.blocks"), 303)
 
 
@@ -75,7 +81,7 @@ def block() -> ResponseReturnValue:
 def unblock(worker_id: str) -> ResponseReturnValue:
     """Take work from a worker again."""
     call("DeleteWorkerBlock", WorkerId=worker_id)
-    flash(f"{worker_id} can accept your HITs again.", "success")
+    flash(gettext("%(worker)s can accept your HITs again.", worker=worker_id), "success")
     return redirect(url_for("requester.blocks"), 303)
 
 
@@ -98,9 +104,9 @@ def dispute(dispute_id: str) -> ResponseReturnValue:
         try:
             marketplace().reply_to_dispute(me(), dispute_id, console.typed("words"))
         except OperatorError as refusal:
-            error = str(refusal)
+            error = console.said(refusal)
         else:
-            flash("Your words are with the dispute; the operator reads them.", "success")
+            flash(gettext("Your words are with the dispute; the operator reads them."), "success")
             return redirect(url_for("requester.dispute", dispute_id=dispute_id), 303)
     return render_template(
         "marketplace/requester/dispute.html",
