@@ -25,6 +25,10 @@ from hits.tasks import SpanInput, TaskSpec, digest_of, task
 INTERRUPTED_AFTER = timedelta(seconds=30)
 #: How far the probabilities of one prediction may be from 1 in sum.
 PROBABILITY_TOLERANCE = 1e-3
+#: How long the names of a model and of its version may be, as the tables keep them.
+MODEL_ID_CHARACTERS, REVISION_CHARACTERS = 200, 80
+#: More than any text of a task has.
+MAX_CHARACTERS = 1_000_000
 WHY_MAX_CHARACTERS = 2000
 #: Of what is marked in a passage.
 DRAFT_MAX_CHARACTERS = 5000
@@ -235,19 +239,32 @@ def unusable(spec: TaskSpec, prediction: Prediction, context: Mapping[str, str])
     needed = prediction.wrong_members_needed
     if needed is not None and not 1 <= needed <= len(prediction.members):
         return f"{needed} of {len(prediction.members)} members can't be wrong"
+    read = prediction.characters_read or {}
+    if not set(read) <= set(spec.model_fields) or not all(0 <= count <= MAX_CHARACTERS for count in read.values()):
+        return f"it read {len(read)} texts in part, of which not all are {', '.join(spec.model_fields)}"
     answers: list[Prediction | MemberAnswer] = [prediction, *prediction.members]
     for said in answers:
-        fault = (
+        fault = _unusable_name(said) or (
             _unusable_label(spec, said) if spec.span_input is None else _unusable_span(spec.span_input, said, context)
         )
         if fault is not None:
             return fault
+        if said.confidence is not None and not (math.isfinite(said.confidence) and 0 <= said.confidence <= 1 + 1e-9):
+            return "its confidence is not a number from 0 to 1"
+    return None
+
+
+def _unusable_name(said: Prediction | MemberAnswer) -> str | None:
+    names = ((said.model_id, MODEL_ID_CHARACTERS, "name"), (said.revision, REVISION_CHARACTERS, "revision"))
+    for name, most, what in names:
+        if not 0 < len(name) <= most or not name.isprintable():
+            return f"its {what} is no line of 1 to {most} characters"
     return None
 
 
 def _unusable_label(spec: TaskSpec, said: Prediction | MemberAnswer) -> str | None:
     if set(said.probabilities) != set(spec.label_codes):
-        return f"its labels are {sorted(said.probabilities)}, the task's are {sorted(spec.label_codes)}"
+        return f"its labels are not the task's, which are {sorted(spec.label_codes)}"
     values = said.probabilities.values()
     if not all(math.isfinite(value) and 0 <= value <= 1 for value in values):
         return "its probabilities are not numbers from 0 to 1"
@@ -265,8 +282,6 @@ def _unusable_span(item: SpanInput, said: Prediction | MemberAnswer, context: Ma
         return "it holds no span"
     if not 0 <= span.start < span.end <= len(passage) or passage[span.start : span.end] != span.text:
         return f"its span {span.start} to {span.end} is not what stands there in the {item.of}"
-    if said.confidence is not None and not (math.isfinite(said.confidence) and 0 <= said.confidence <= 1):
-        return "its confidence is not a number from 0 to 1"
     return None
 
 

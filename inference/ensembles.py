@@ -223,9 +223,9 @@ def _agree(one: Prediction, other: Prediction) -> bool:
 
 
 def _confidence(prediction: Prediction) -> float:
-    if prediction.confidence is not None:
-        return prediction.confidence
-    return prediction.probabilities.get(prediction.label, 0.0)
+    if prediction.label in prediction.probabilities:
+        return prediction.probabilities[prediction.label]
+    return prediction.confidence or 0.0
 
 
 def _member_answer(prediction: Prediction) -> MemberAnswer:

@@ -21,6 +21,9 @@ from hits.tasks import TaskSpec, task
 
 logger = logging.getLogger(__name__)
 
+#: As much as the registry keeps; an ensemble has those of all its members.
+LICENCE_CHARACTERS = 200
+
 
 class ModelBroke(ModelUnavailable):
     """The model raised something that is none of its own errors; the log has it."""
@@ -104,10 +107,11 @@ def submit_attempt(
 def _record(
     session: Session, spec: TaskSpec, attempt_id: int, prediction: Prediction, clock: Clock, cards: Cards
 ) -> AttemptResult:
-    register_model(session, spec, prediction, clock, cards)
     attempt = session.get_one(Attempt, attempt_id)
     record_prediction(session, attempt, prediction, clock.now())
     unusable = attempt.state is AttemptState.UNANSWERED
+    if attempt.state is AttemptState.ANSWERED:
+        register_model(session, spec, prediction, clock, cards)
     if unusable:
         logger.error("attempt %s: %s", attempt.public_id, attempt.failure)
     result = AttemptResult(attempt.public_id, ModelBroke() if unusable else None)
@@ -152,7 +156,7 @@ def _fill_in(row: ModelVersion, card: Card | None) -> None:
     row.labels = list(card.labels) or row.labels
     row.label_map = dict(card.label_map) or None
     row.weights_sha256 = card.weights_sha256
-    row.licence = card.licence
+    row.licence = card.licence[:LICENCE_CHARACTERS] if card.licence is not None else None
     row.parameters = card.parameters
     row.seed = card.seed
 

@@ -130,7 +130,7 @@ def _cuts(text: str, at: int) -> bool:
 def _links(text: str, at: int) -> bool:
     if not 0 < at < len(text) - 1:
         return False
-    before, mark, after = text[at - 1 : at + 2]
+    before, mark, after = text[at - 1], text[at], text[at + 1]
     if before.isdecimal() and after.isdecimal():
         return mark in _BETWEEN_DIGITS
     return mark in _BETWEEN_LETTERS and _is_letter(before) and _is_letter(after)

@@ -389,9 +389,10 @@ def _as_member(prediction: Prediction) -> MemberAnswer:
 
 
 def _confidence(said: MemberAnswer) -> float:
-    if said.confidence is not None:
-        return said.confidence
-    return said.probabilities.get(said.label, 0.0)
+    # What a classifier says beside its probabilities must not decide which member is shown.
+    if said.label in said.probabilities:
+        return said.probabilities[said.label]
+    return said.confidence or 0.0
 
 
 def digest_of(fields: Mapping[str, str]) -> str:

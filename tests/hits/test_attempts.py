@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -443,3 +444,34 @@ def test_a_draft_keeps_what_is_marked(session: Session, clock: FixedClock) -> No
     attempts.keep_draft(session, opened, {"answer": "stone", "answer_start_utf16": "115", "other": "x"})
 
     assert opened.draft == {"answer": "stone", "answer_start_utf16": "115"}
+
+
+GOOD_LABELS = {"negative": 0.1, "positive": 0.8, "neutral": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"model_id": ""}, "name"),
+        ({"model_id": "x" * 201}, "name"),
+        ({"model_id": "a\0b"}, "name"),
+        ({"revision": "two\nlines"}, "revision"),
+        ({"revision": "9" * 81}, "revision"),
+        ({"confidence": float("nan")}, "confidence"),
+        ({"confidence": 7.0}, "confidence"),
+        ({"characters_read": {"nowhere": 3}}, "texts in part"),
+        ({"characters_read": {"statement": -1}}, "texts in part"),
+        ({"characters_read": {"statement": 10**30}}, "texts in part"),
+        ({"members": (MemberAnswer("m", "1", "positive", GOOD_LABELS, confidence=float("inf")),)}, "confidence"),
+        ({"members": (MemberAnswer("m\u2028n", "1", "positive", GOOD_LABELS),)}, "name"),
+    ],
+)
+def test_what_no_table_and_no_page_can_hold_of_an_answer_is_a_failure(
+    session: Session, assignment: Assignment, clock: FixedClock, changes: dict[str, object], fault: str
+) -> None:
+    attempt, _ = attempts.begin_attempt(session, assignment, {"statement": "Fine."}, clock.now())
+
+    attempts.record_prediction(session, attempt, replace(says("positive"), **changes), clock.now())  # type: ignore[arg-type]
+
+    assert (attempt.state, attempt.try_number) == (AttemptState.UNANSWERED, None)
+    assert fault in str(attempt.failure)

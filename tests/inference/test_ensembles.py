@@ -218,3 +218,11 @@ def test_an_explanation_of_all_says_whose_it_is_and_whether_all_converged() -> N
     assert attribution.words == (word(0, 5, 2.0),)
     assert attribution.seconds == 1.0
     assert not Ensemble([one, rough], MeanProbability()).explain(("don't",), "negative").converged
+
+
+def test_a_confidence_beside_the_probabilities_decides_nothing() -> None:
+    boaster = Says("boaster", 0.1, 0.5, 0.4)
+    boaster._says = replace(boaster._says, confidence=1.0)
+
+    assert ask(WrongMembers(1), boaster, C).model_id == "c"
+    assert ask(Majority(), boaster, C).model_id == "c"

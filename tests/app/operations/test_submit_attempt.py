@@ -249,3 +249,25 @@ def test_an_attempt_is_asked_under_its_own_key(session: Session, clock: FixedClo
     result = submit_attempt(session, Listening(), clock, assignment_id, TEXT)
 
     assert keys == [result.public_id]
+
+
+def test_a_model_whose_answer_can_not_be_stored_is_not_registered_and_takes_no_try(
+    session: Session, clock: FixedClock, assignment_id: int
+) -> None:
+    result = submit_attempt(session, RuleEngine(revision="9" * 500), clock, assignment_id, TEXT)
+
+    assert isinstance(result.failure, ModelBroke)
+    assert session.query(ModelVersion).count() == 0
+    assert session.query(Attempt).one().try_number is None
+
+
+def test_the_licences_of_many_members_are_cut_to_what_the_registry_keeps(
+    session: Session, clock: FixedClock, assignment_id: int
+) -> None:
+    class Many(RuleEngine):
+        def card(self, task_code: str, model_id: str) -> ModelCard | None:
+            return ModelCard("rule", "one", ("positive", "negative", "neutral"), licence="a licence; " * 40)
+
+    submit_attempt(session, Many(), clock, assignment_id, TEXT)
+
+    assert len(str(session.query(ModelVersion).one().licence)) == 200
