@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol
@@ -21,8 +22,10 @@ from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import EventRow
 
 GIVE_UP_AFTER: Final = timedelta(days=3)
-# So many destinations are tried side by side, so that a slow one holds back only itself.
+# So many destinations are tried side by side, so that a slow one holds back only itself; and no more of them are of one
+# requester, so that somebody whose destinations are all slow holds back nobody else.
 _AT_ONCE: Final = 8
+_OF_ONE_REQUESTER: Final = 4
 _log = logging.getLogger(__name__)
 
 
@@ -60,6 +63,7 @@ class _Claimed:
     """An event that this process may try to deliver until its lease ends."""
 
     seq: int
+    requester_id: str
     attempt: int
     give_up_at: datetime
     transport: str
@@ -87,16 +91,18 @@ def deliver_due(
     """
     delivered = failed = given_up = 0
     tried = 0
+    on_their_way: dict[Future[str | None], _Claimed] = {}
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="deliver") as pool:
-        while (
-            tried < limit
-            and not stop()
-            and outbox.is_due(store, EventRow, clock.now())
-            and (claimed := _claim(store, clock.now(), settings, min(_AT_ONCE, limit - tried)))
-        ):
-            attempts = {pool.submit(_attempt, transports, one): one for one in claimed}
-            for done in as_completed(attempts):
-                one, problem = attempts[done], done.result()
+        while True:
+            free = min(_AT_ONCE, limit - tried) - len(on_their_way)
+            if free > 0 and not stop() and outbox.is_due(store, EventRow, clock.now()):
+                busy = Counter(one.requester_id for one in on_their_way.values())
+                for one in _claim(store, clock.now(), settings, free, busy):
+                    on_their_way[pool.submit(_attempt, transports, one)] = one
+            if not on_their_way:
+                break
+            for done in wait(on_their_way, return_when=FIRST_COMPLETED).done:
+                one, problem = on_their_way.pop(done), done.result()
                 ended = outbox.note(
                     store, EventRow, one.seq, one.attempt, problem, now=clock.now(), give_up_at=one.give_up_at
                 )
@@ -113,7 +119,8 @@ def webhook_secret(settings: MarketplaceSettings, requester_id: str) -> str:
     return hmac.new(settings.secret_key.encode(), f"webhook\n{requester_id}".encode(), hashlib.sha256).hexdigest()
 
 
-def _claim(store: Store, now: datetime, settings: MarketplaceSettings, size: int) -> list[_Claimed]:
+def _claim(store: Store, now: datetime, settings: MarketplaceSettings, size: int, busy: Counter[str]) -> list[_Claimed]:
+    """Take up to `size` events, oldest first; `busy` counts what is on its way by requester."""
     earlier = aliased(EventRow)
     is_first = ~exists().where(
         earlier.queue == EventRow.queue,
@@ -121,10 +128,23 @@ def _claim(store: Store, now: datetime, settings: MarketplaceSettings, size: int
         earlier.state == "Waiting",
         earlier.seq < EventRow.seq,
     )
+    found: list[EventRow] = []
     with store.session(writes=True) as session:
+        while len(found) < size:
+            full = [one for one, count in busy.items() if count >= _OF_ONE_REQUESTER]
+            # So few that even if all are one requester's, they are not too many.
+            most = _OF_ONE_REQUESTER - max((count for one, count in busy.items() if one not in full), default=0)
+            of_others = EventRow.requester_id.not_in(full)
+            rows = outbox.claim(session, EventRow, now, min(most, size - len(found)), is_first, of_others)
+            if not rows:
+                break
+            session.flush()
+            found += rows
+            busy.update(row.requester_id for row in rows)
         return [
             _Claimed(
                 row.seq,
+                row.requester_id,
                 row.attempts,
                 row.recorded_at + GIVE_UP_AFTER,
                 row.transport,
@@ -136,7 +156,7 @@ def _claim(store: Store, now: datetime, settings: MarketplaceSettings, size: int
                     webhook_secret(settings, row.requester_id),
                 ),
             )
-            for row in outbox.claim(session, EventRow, now, size, is_first)
+            for row in found
         ]
 
 

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 SIGNATURE_HEADER: Final = "X-Marketplace-Signature"
 TIMESTAMP_HEADER: Final = "X-Marketplace-Timestamp"
 _SECONDS: Final = 10
+#: IPv6 addresses that stand for IPv4 ones (RFC 6052, RFC 8215).
+_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_TRANSLATED_LOCALLY: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
 #: How a connection to the SMTP server is protected; "none" is for a server on the same machine.
 SmtpSecurity = Literal["none", "starttls", "tls"]
 
@@ -160,7 +163,7 @@ class Webhook:
         """Yield a connection that is cut when the time is over, however slowly the other side dribbles."""
         # The name is looked up once, judged and used, so that another look-up cannot lead elsewhere.
         address = str(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4][0])
-        if not self._allow_private and not ipaddress.ip_address(address).is_global:
+        if not self._allow_private and not is_outside(address):
             raise DeliveryRefused(f"{host} is an address inside a private network; the operator can allow those.")
         with socket.create_connection((address, port), timeout=self._seconds) as raw:
             # TLS takes over the socket, and this second handle of it can still be cut.
@@ -230,6 +233,19 @@ class Mail:
             if settings.smtp_user is not None:
                 server.login(settings.smtp_user, settings.smtp_password or "")
             server.send_message(message)
+
+
+def is_outside(address: str) -> bool:
+    """Return whether an IP address is of the open internet, and so is any IPv4 address that is wrapped in it."""
+    found = ipaddress.ip_address(address)
+    every: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = [found]
+    if isinstance(found, ipaddress.IPv6Address):
+        every += [one for one in (found.ipv4_mapped, found.sixtofour, *(found.teredo or ())) if one is not None]
+        if found in _TRANSLATED:
+            every.append(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF))
+        if found in _TRANSLATED_LOCALLY:
+            return False
+    return all(one.is_global and not one.is_multicast for one in every)
 
 
 def webhook_signature(secret: str, timestamp: str, body: bytes) -> str:

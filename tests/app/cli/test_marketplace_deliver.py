@@ -27,6 +27,7 @@ from app.cli import marketplace as cli
 from app.cli import marketplace_deliver
 from app.cli.marketplace_deliver import Deliverer
 from hits.marketplace.deliveries import DeliveryReport
+from hits.marketplace.mails import MailReport
 from hits.marketplace.transports import SIGNATURE_HEADER, TIMESTAMP_HEADER, webhook_signature
 from tests.app.cli.test_marketplace_up import running
 from tests.app.marketplace.conftest import question
@@ -267,3 +268,20 @@ def test_a_database_that_fails_is_tried_again_with_one_line_each(
     assert waits == [2, 4, 8, 16, 1, 1]
     assert len(caplog.records) == 4
     assert all("\n" not in record.getMessage() for record in caplog.records)
+
+
+def test_mail_has_its_turn_while_events_go_on_and_on() -> None:
+    class Engine:
+        def deliver_due(self, _ways: Any, *, limit: int, stop: Callable[[], bool]) -> DeliveryReport:
+            until = time.monotonic() + 20
+            while not stop():
+                assert time.monotonic() < until, "mail waits for all events"
+                time.sleep(0.01)
+            return DeliveryReport(1, 0, 0, limit)
+
+        def send_mail_due(self, _post_office: Any, **_options: Any) -> MailReport:
+            return MailReport(1, 0, 0, 0)
+
+    deliverer = Deliverer(Engine(), {}, object(), event_seconds=0.1)  # type: ignore[arg-type]
+
+    assert deliverer.round(threading.Event())[1].sent == 1

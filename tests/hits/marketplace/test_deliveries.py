@@ -12,8 +12,8 @@ from sqlalchemy import select
 from hits.marketplace.deliveries import GIVE_UP_AFTER, DeliveryReport, Outgoing
 from hits.marketplace.outbox import KEPT_FOR, LEASE
 from hits.marketplace.tables import EventRow
-from tests.hits.marketplace.market import Market
-from tests.hits.marketplace.test_notifications import Postman, subscribed
+from tests.hits.marketplace.market import HIT_PROPERTIES, Market, external_question
+from tests.hits.marketplace.test_notifications import QUEUE, Postman, notification, subscribed
 from tests.hits.marketplace.test_work import all_at_once
 
 
@@ -165,6 +165,35 @@ def test_a_slow_destination_holds_back_only_itself(market: Market) -> None:
     postman = Slow()
     assert market.engine.deliver_due({"SQS": postman}).delivered == 2
     assert postman.names(quick) == postman.names(slow) == ["HITCreated"]
+
+
+def test_a_requester_whose_destinations_are_all_slow_holds_back_nobody_else(market: Market) -> None:
+    subscribed(market, EventTypes=["HITCreated"])
+    for _ in range(20):
+        market.create_hit()
+    other = market.client_for(market.other_requester())
+    hit_type = other.create_hit_type(**HIT_PROPERTIES)["HITTypeId"]
+    other.update_notification_settings(
+        HITTypeId=hit_type, Notification=notification(EventTypes=["HITCreated"], Destination=f"{QUEUE}-of-another")
+    )
+    for _ in range(3):
+        other.create_hit_with_hit_type(HITTypeId=hit_type, LifetimeInSeconds=3600, Question=external_question())
+    others_went = threading.Event()
+
+    class Slow(Postman):
+        def send(self, outgoing: Outgoing) -> None:
+            if outgoing.destination == QUEUE:
+                assert others_went.wait(20), "another requester's events wait for the slow ones"
+            super().send(outgoing)
+            if sum(one.destination != QUEUE for one in self.got) == 3:
+                others_went.set()
+
+    postman = Slow()
+
+    report = market.engine.deliver_due({"SQS": postman})
+
+    assert report == DeliveryReport(delivered=23, failed=0, given_up=0, waiting=0)
+    assert sum(one.destination != QUEUE for one in postman.got) == 3
 
 
 def test_once_asked_to_stop_no_more_is_begun_and_the_rest_stays_due(market: Market) -> None:

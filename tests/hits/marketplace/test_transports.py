@@ -35,6 +35,7 @@ from hits.marketplace.transports import (
     DeliverySettings,
     Mail,
     Webhook,
+    is_outside,
     mail,
     transports,
     webhook_signature,
@@ -83,8 +84,8 @@ def serving(server: socketserver.BaseServer) -> Iterator[int]:
 
 
 class Receiver(ThreadingHTTPServer):
-    def __init__(self, status: int = 204) -> None:
-        super().__init__(("127.0.0.1", 0), _Hook)
+    def __init__(self, status: int = 204, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Hook)
         self.status = status
         self.got: list[tuple[str, dict[str, str], bytes]] = []
 
@@ -186,10 +187,32 @@ def test_a_webhook_that_is_not_taken_is_refused_and_no_redirect_followed(status:
     assert [path for path, _headers, _body in server.got] == ["/"]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "10.0.0.1", "169.254.169.254", "[::ffff:10.0.0.1]"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *(
+            "127.0.0.1",
+            "[::1]",
+            "10.0.0.1",
+            "169.254.169.254",
+            "[::ffff:10.0.0.1]",
+            "224.0.0.1",
+            "[ff02::1]",
+            "[fd00::1]",
+        ),
+        # IPv4 addresses inside of IPv6 ones: by translation, by the operator's own translation, 6to4, Teredo.
+        *("[64:ff9b::a00:1]", "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a00:1]", "[2002:7f00:1::]"),
+        "[2001:0:7f00:1::f5ff:fffe]",
+    ],
+)
 def test_webhooks_stay_out_of_the_operators_network(host: str) -> None:
     with pytest.raises(DeliveryRefused, match="private network"):
         Webhook(allow_private=False).send(outgoing(f"https://{host}/hook"))
+
+
+@pytest.mark.parametrize("address", ["9.9.9.9", "2620:fe::fe", "64:ff9b::909:909"])
+def test_the_open_internet_is_outside(address: str) -> None:
+    assert is_outside(address)
 
 
 def test_mail_goes_out_by_smtp(market: Market) -> None:
