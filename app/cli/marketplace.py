@@ -19,6 +19,7 @@ from app.cli.marketplace_output import (
     print_json,
     print_table,
     read_settings,
+    say,
     shell_user,
 )
 from app.cli.marketplace_up import up
@@ -200,7 +201,7 @@ def top_up(requester: str, amount: Decimal, note: str) -> None:
     with opened(read_settings()) as engine:
         account = find_requester(engine, requester)
         balance = engine.operator_top_up(account.requester_id, amount, note, by=shell_user())
-    click.echo(f"{account.name} has ${balance.available:,.2f} available and ${balance.on_hold:,.2f} on hold.")
+    say(f"{account.name} has ${balance.available:,.2f} available and ${balance.on_hold:,.2f} on hold.")
 
 
 @marketplace.command()
@@ -243,7 +244,7 @@ def create_requester(name: str, email: str | None, password_stdin: bool, as_json
     if as_json:
         print_json(_requester_json(account))
         return
-    click.echo(f"Created requester {account.name} ({account.requester_id}).")
+    say(f"Created requester {account.name} ({account.requester_id}).")
 
 
 @requester.command("list")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import getpass
 import json
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -54,7 +55,7 @@ def fail(error: Exception) -> NoReturn:
 
     Raises click.ClickException.
     """
-    raise click.ClickException(str(error)) from error
+    raise click.ClickException(visible(str(error))) from error
 
 
 def shell_user() -> Actor:
@@ -88,6 +89,16 @@ def moment(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC" if at else ""
 
 
+def visible(text: str) -> str:
+    """Return text that people typed without what a terminal would obey: control characters are spelled out."""
+    return "".join(one if one in "\n\t" or unicodedata.category(one) != "Cc" else f"\\x{ord(one):02x}" for one in text)
+
+
+def say(text: str) -> None:
+    """Print a sentence that has something in it that people typed."""
+    click.echo(visible(text))
+
+
 def print_json(content: object) -> None:
     """Print JSON."""
     click.echo(json.dumps(content, indent=2))
@@ -101,7 +112,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], empty: str)
     table = Table(*heads)
     for row in rows:
         # What people typed is no markup.
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(escape(visible(cell)) for cell in row))
     # Addresses and ids are there to be copied, so they are never cut to the window; a console measures to its width.
     width = max(Console().width, Console(width=WIDEST).measure(table).maximum)
     Console(width=width, soft_wrap=True).print(table)

@@ -17,6 +17,7 @@ from app.cli.marketplace_output import (
     print_table,
     read_settings,
     record,
+    say,
     shell_user,
 )
 from hits.marketplace.console_views import Dispute, PayoutRun, WorkerAccount
@@ -71,7 +72,7 @@ def add_operator(name: str, password_stdin: bool) -> None:
     password = _password(password_stdin)
     with opened(settings) as engine:
         made = engine.add_operator(name, password, by=shell_user())
-    click.echo(f"{made.name} can sign in at {settings.site_url}/operator/sign-in.")
+    say(f"{made.name} can sign in at {settings.site_url}/operator/sign-in.")
 
 
 @operator.command("list")
@@ -102,7 +103,7 @@ def operator_password(name: str, password_stdin: bool) -> None:
     password = _password(password_stdin)
     with opened(settings) as engine:
         engine.set_operator_password(name, password, by=shell_user())
-    click.echo(f"{name} has a new password.")
+    say(f"{name} has a new password.")
 
 
 @operator.command("close")
@@ -111,7 +112,7 @@ def close_operator(name: str) -> None:
     """Close an account for good; what it did stays in the audit log."""
     with opened(read_settings()) as engine:
         engine.close_operator(name, by=shell_user())
-    click.echo(f"The account {name} is closed.")
+    say(f"The account {name} is closed.")
 
 
 # Workers
@@ -170,7 +171,7 @@ def disable_worker(name: str) -> None:
     with opened(read_settings()) as engine:
         account = engine.worker_account(name).worker
         engine.set_worker_disabled(account.worker_id, True, by=shell_user())
-    click.echo(f"{account.user_name} can no longer sign in.")
+    say(f"{account.user_name} can no longer sign in.")
 
 
 @worker.command("enable")
@@ -180,7 +181,7 @@ def enable_worker(name: str) -> None:
     with opened(read_settings()) as engine:
         account = engine.worker_account(name).worker
         engine.set_worker_disabled(account.worker_id, False, by=shell_user())
-    click.echo(f"{account.user_name} can sign in again.")
+    say(f"{account.user_name} can sign in again.")
 
 
 def _set_trait(name: str, trait: str, on: str) -> str:
@@ -196,7 +197,7 @@ def _set_trait(name: str, trait: str, on: str) -> str:
 def master(name: str, on: str) -> None:
     """Make a worker a master, or no master any more."""
     who = _set_trait(name, "is_master", on)
-    click.echo(f"{who} is {'a master' if on == 'on' else 'no master'}.")
+    say(f"{who} is {'a master' if on == 'on' else 'no master'}.")
 
 
 @worker.command("adult")
@@ -205,7 +206,7 @@ def master(name: str, on: str) -> None:
 def adult(name: str, on: str) -> None:
     """Write down whether a worker agreed to see adult content."""
     who = _set_trait(name, "is_adult", on)
-    click.echo(f"{who} {'agreed' if on == 'on' else 'did not agree'} to see adult content.")
+    say(f"{who} {'agreed' if on == 'on' else 'did not agree'} to see adult content.")
 
 
 @worker.command("locale")
@@ -218,7 +219,7 @@ def locale(name: str, country: str | None, subdivision: str | None) -> None:
         account = engine.worker_account(name).worker
         engine.set_worker_locale(account.worker_id, country, subdivision, by=shell_user())
     place = "-".join(part for part in (country, subdivision) if part)
-    click.echo(f"{account.user_name} lives in {place}." if place else f"{account.user_name} has no locale.")
+    say(f"{account.user_name} lives in {place}." if place else f"{account.user_name} has no locale.")
 
 
 def _worker_row(account: WorkerAccount) -> tuple[str, ...]:
@@ -245,7 +246,7 @@ def disable_requester(requester: str) -> None:
     with opened(read_settings()) as engine:
         account = find_requester(engine, requester)
         engine.set_requester_disabled(account.requester_id, True, by=shell_user())
-    click.echo(f"{account.name} reaches neither console nor API.")
+    say(f"{account.name} reaches neither console nor API.")
 
 
 @click.command("enable")
@@ -255,7 +256,7 @@ def enable_requester(requester: str) -> None:
     with opened(read_settings()) as engine:
         account = find_requester(engine, requester)
         engine.set_requester_disabled(account.requester_id, False, by=shell_user())
-    click.echo(f"{account.name} reaches console and API again.")
+    say(f"{account.name} reaches console and API again.")
 
 
 # Reports
@@ -366,13 +367,13 @@ def show_dispute(dispute_id: str, as_json: bool) -> None:
     if as_json:
         print_json(record(found))
         return
-    click.echo(f"{found.state}: {found.title}, assignment {found.assignment_id}")
-    click.echo(f"The worker ({moment(found.opened_at)}): {found.words}")
-    click.echo(f"The requester with the rejection ({moment(found.rejected_at)}): {found.feedback or 'no words'}")
+    say(f"{found.state}: {found.title}, assignment {found.assignment_id}")
+    say(f"The worker ({moment(found.opened_at)}): {found.words}")
+    say(f"The requester with the rejection ({moment(found.rejected_at)}): {found.feedback or 'no words'}")
     if found.reply:
-        click.echo(f"The requester ({moment(found.replied_at)}): {found.reply}")
+        say(f"The requester ({moment(found.replied_at)}): {found.reply}")
     if found.decision:
-        click.echo(f"{found.decided_by} ({moment(found.decided_at)}): {found.decision}")
+        say(f"{found.decided_by} ({moment(found.decided_at)}): {found.decision}")
 
 
 @dispute.command("overturn")
@@ -390,7 +391,7 @@ def overturn(dispute_id: str, words: str, plan: bool, as_json: bool) -> None:
     if as_json:
         print_json(record(found))
     elif plan:
-        click.echo(
+        say(
             f"${found.cost:,.2f} (reward ${found.reward:,.2f} and fee) would be taken from {found.requester_name}, who "
             f"has ${balance.available:,.2f} available. Nothing was changed."
         )

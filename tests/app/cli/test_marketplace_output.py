@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
+import click
 import pytest
 
-from app.cli.marketplace_output import moment, print_json, print_table, record, shell_user
+from app.cli.marketplace_output import fail, moment, print_json, print_table, record, say, shell_user
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,23 @@ def test_what_people_typed_is_shown_as_it_is(capsys: pytest.CaptureFixture[str])
     assert f"{'x' * 90} │ {'y' * 90}" in capsys.readouterr().out
     print_table(("name",), [], "None yet.")
     assert capsys.readouterr().out == "None yet.\n"
+
+
+def test_a_terminal_obeys_nothing_that_people_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    typed = "\x1b[2J\x1b]52;c;cm0=\x07 \x9b31m\r\x7f ж\t€\n👩‍🔬"
+    seen = "\\x1b[2J\\x1b]52;c;cm0=\\x07 \\x9b31m\\x0d\\x7f ж"
+
+    say(typed)
+    print_table(("words",), [(typed,)], "none")
+    print_json({"words": typed})
+    with pytest.raises(click.ClickException) as refused:
+        fail(ValueError(typed))
+
+    out = capsys.readouterr().out
+    assert out.startswith(f"{seen}\t€\n👩‍🔬\n")
+    assert out.count(seen) == 2
+    assert refused.value.message == f"{seen}\t€\n👩‍🔬"
+    assert not {*"\x1b\x07\x9b\r\x7f"} & {*out}
 
 
 def test_who_runs_a_command_is_named_even_without_an_account(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,9 +109,9 @@ def test_requesters_are_disabled_and_enabled(engine: Marketplace, requester_id: 
 
 def test_a_dispute_is_planned_and_overturned(engine: Marketplace, requester_id: str, worker_id: str) -> None:
     assignment_id = rejected(engine, requester_id, worker_id)
-    dispute_id = engine.open_dispute(worker_id, assignment_id, "It was [fine].").dispute_id
+    dispute_id = engine.open_dispute(worker_id, assignment_id, "It was [fine].\x1b[2J").dispute_id
     assert assignment_id in run("dispute", "list").output
-    assert "It was [fine]." in run("dispute", "show", dispute_id).output
+    assert "It was [fine].\\x1b[2J" in run("dispute", "show", dispute_id).output
 
     plan = run("dispute", "overturn", dispute_id, "Yes.", "--plan")
     assert "$0.36 (reward $0.30 and fee) would be taken from Lab" in plan.output
