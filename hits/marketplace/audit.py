@@ -12,6 +12,7 @@ from hits.marketplace.console_views import Actor, AuditEntry, Page
 from hits.marketplace.errors import OperatorError
 from hits.marketplace.tables import AuditRow
 from hits.marketplace.transactions import Transaction
+from hits.marketplace.words import words
 
 PAGE_SIZE: Final = 50
 LONGEST_TOKEN: Final = 128
@@ -53,13 +54,15 @@ def was_done(
     if token is None:
         return None
     if not (token.isascii() and 16 <= len(token) <= LONGEST_TOKEN):
-        raise OperatorError("The form's one-time token is not whole. Load the page again and repeat.")
+        raise OperatorError(words("The form's one-time token is not whole. Load the page again and repeat."))
     row = transaction.session.scalar(select(AuditRow).where(AuditRow.token == token))
     if row is None:
         return None
     is_same = row.action == action and (subject_id is None or row.subject_id == subject_id)
     if not is_same or any(row.details.get(name) != value for name, value in details.items()):
-        raise OperatorError("The form's one-time token was used for something else. Load the page again and repeat.")
+        raise OperatorError(
+            words("The form's one-time token was used for something else. Load the page again and repeat.")
+        )
     return row
 
 

@@ -107,12 +107,21 @@ def overturn(transaction: Transaction, by: Actor, dispute_id: str, text: str, *,
     assignment = lifecycle.lock_assignment(transaction, row.assignment_id)
     row = _decided(transaction, row, by, "Overturned", text)
     if assignment.state != "Rejected":
-        raise OperatorError(f"Assignment {assignment.assignment_id} is not rejected any more. Nothing was changed.")
+        raise OperatorError(
+            words(
+                "Assignment %(assignment)s is not rejected any more. Nothing was changed.",
+                assignment=assignment.assignment_id,
+            )
+        )
     if account.available_cents < hit.unit_cents:
         raise OperatorError(
-            f"{account.name} has ${from_cents(account.available_cents)} available, and approving this assignment costs "
-            f"${from_cents(hit.unit_cents)}. Nothing was changed. Top up the account, or ask the requester to, and "
-            "decide again; the dispute stays open."
+            words(
+                "%(name)s has $%(available)s available, and approving this assignment costs $%(cost)s. Nothing was "
+                "changed. Top up the account, or ask the requester to, and decide again; the dispute stays open.",
+                name=account.name,
+                available=from_cents(account.available_cents),
+                cost=from_cents(hit.unit_cents),
+            )
         )
     lifecycle.approve(transaction, account, hit, assignment, feedback=None)
     audit.record(
@@ -235,14 +244,21 @@ def _decided(transaction: Transaction, found: DisputeRow, by: Actor, state: str,
 
 def _require_open(row: DisputeRow) -> None:
     if row.state != "Open":
-        when = f" on {row.decided_at:%d %B %Y, %H:%M} UTC" if row.decided_at else ""
-        raise OperatorError(f"This dispute was {row.state.lower()} by {row.decided_by}{when}. Nothing was changed.")
+        said = {"name": row.decided_by, "moment": f"{row.decided_at:%Y-%m-%d %H:%M}" if row.decided_at else ""}
+        match row.state:
+            case "Overturned":
+                what = words("This dispute was overturned by %(name)s on %(moment)s UTC. Nothing was changed.", **said)
+            case "Upheld":
+                what = words("This dispute was upheld by %(name)s on %(moment)s UTC. Nothing was changed.", **said)
+            case _:
+                what = words("This dispute was settled by %(name)s on %(moment)s UTC. Nothing was changed.", **said)
+        raise OperatorError(what)
 
 
 def _fit(text: str) -> str:
     text = text.replace("\x00", "").strip()
     if not 0 < len(text) <= MOST_WORDS:
-        raise OperatorError(f"Say why, in 1 to {MOST_WORDS} characters; both sides read it.")
+        raise OperatorError(words("Say why, in 1 to %(most)d characters; both sides read it.", most=MOST_WORDS))
     return text
 
 

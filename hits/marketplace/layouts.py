@@ -21,6 +21,7 @@ from hits.marketplace.identifiers import new_entity_id
 from hits.marketplace.tables import HitLayoutRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import HitLayout
+from hits.marketplace.words import words
 from hits.marketplace.xmltext import legal
 
 _PLACEHOLDER: Final = re.compile(r"\$\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}")
@@ -34,11 +35,15 @@ def create(transaction: Transaction, requester_id: str, name: str, html: str, fr
     """
     accounts.find(transaction, requester_id)
     if not 0 < len(name.strip()) <= 200:
-        raise OperatorError(f"A layout's name has 1 to 200 characters, got {name!r}.")
+        raise OperatorError(words("A layout's name has 1 to 200 characters, got “%(name)s”.", name=name))
     if html != legal(html) or len(html.encode()) > _MOST_BYTES or not 0 <= frame_height <= questions.HIGHEST_FRAME:
         raise OperatorError(
-            f"A layout has at most {_MOST_BYTES} bytes without control characters, "
-            f"and a frame of 0 to {questions.HIGHEST_FRAME} pixels."
+            words(
+                "A layout has at most %(bytes)d bytes without control characters, "
+                "and a frame of 0 to %(pixels)d pixels.",
+                bytes=_MOST_BYTES,
+                pixels=questions.HIGHEST_FRAME,
+            )
         )
     try:
         questions.checked_html(html)

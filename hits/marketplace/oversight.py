@@ -9,6 +9,7 @@ from typing import Final
 from sqlalchemy import func, or_, select
 
 from hits.marketplace import accounts, audit, contact, lifecycle, workers
+from hits.marketplace import words as sentences
 from hits.marketplace.console_pages import page_of
 from hits.marketplace.console_views import Actor, Page, RequesterAccount, WorkerAccount
 from hits.marketplace.errors import NothingThere, OperatorError
@@ -42,9 +43,7 @@ def find_worker(transaction: Transaction, wanted: str) -> WorkerAccount:
 
     Raises OperatorError if there is none.
     """
-    wanted = _storable(wanted)
-    query = select(WorkerRow).where(or_(WorkerRow.worker_id == wanted, WorkerRow.user_name_key == wanted.casefold()))
-    row = transaction.session.scalar(query)
+    row = workers.called_row(transaction, wanted)
     if row is None:
         raise NothingThere(f"There is no worker {wanted!r}. `dynahit marketplace workers list` shows them.")
     return _with_counts(transaction, [row])[0]
@@ -157,7 +156,9 @@ def take_down(
     """
     words = words.replace("\x00", "").strip()
     if not 0 < len(words) <= MOST_WORDS:
-        raise OperatorError(f"Say why, in 1 to {MOST_WORDS} characters; the requester reads it.")
+        raise OperatorError(
+            sentences.words("Say why, in 1 to %(most)d characters; the requester reads it.", most=MOST_WORDS)
+        )
     first = transaction.session.scalar(select(HitRow).where(HitRow.hit_id == hit_id))
     if first is None:
         raise NothingThere(f"There is no HIT {hit_id!r}.")

@@ -41,6 +41,7 @@ from hits.marketplace.identifiers import new_entity_id
 from hits.marketplace.money import from_cents
 from hits.marketplace.tables import AssignmentRow, BonusRow, HitRow, PayoutItemRow, PayoutRunRow, WorkerRow
 from hits.marketplace.transactions import Transaction
+from hits.marketplace.words import words
 
 PAGE_SIZE: Final = 50
 MOST_DETAILS: Final = 1000
@@ -58,7 +59,7 @@ COLUMNS: Final = (
     "amount_usd",
 )
 _IN_A_RUN: Final = PayoutItemRow.released_at.is_(None)
-_CLASH: Final = (
+_CLASH: Final = words(
     "Another payout run took some of these earnings at the same moment, so this one was not drafted. "
     "Look at the list of runs, then draft again for what is left."
 )
@@ -81,8 +82,9 @@ def draft(
     done = audit.was_done(transaction, token, "payout run drafted")
     if done is not None:
         return one(transaction, done.subject_id)
+    moment = f"{until:%Y-%m-%d %H:%M}"
     if until > transaction.now:
-        raise OperatorError(f"A payout run ends now at the latest, got {until:%Y-%m-%d %H:%M} UTC.")
+        raise OperatorError(words("A payout run ends now at the latest, got %(moment)s UTC.", moment=moment))
     run = PayoutRunRow(
         run_id=new_entity_id(),
         until=until,
@@ -104,7 +106,10 @@ def draft(
     made = one(transaction, run.run_id)
     if not made.earnings:
         raise OperatorError(
-            f"Nothing that was earned before {until:%Y-%m-%d %H:%M} UTC is left to pay out. No run was drafted."
+            words(
+                "Nothing that was earned before %(moment)s UTC is left to pay out. No run was drafted.",
+                moment=moment,
+            )
         )
     audit.record(
         transaction,
@@ -137,7 +142,9 @@ def mark_paid(
         return one(transaction, run_id)
     reference = reference.replace("\x00", "").strip()
     if not 0 < len(reference) <= MOST_REFERENCE:
-        raise OperatorError(f"Name the payment's reference in 1 to {MOST_REFERENCE} characters, such as the bank's.")
+        raise OperatorError(
+            words("Name the payment's reference in 1 to %(most)d characters, such as the bank's.", most=MOST_REFERENCE)
+        )
     run = _end(transaction, by, run_id, "Paid")
     run.reference = reference
     audit.record(transaction, by, "payout run paid", "payout run", run_id, token=token, reference=reference)
@@ -296,8 +303,12 @@ def _end(transaction: Transaction, by: Actor, run_id: str, state: str) -> Payout
     if run is None:
         raise NothingThere(f"There is no payout run {run_id!r}.")
     if run.state != "Drafted":
-        when = f" on {run.ended_at:%d %B %Y, %H:%M} UTC" if run.ended_at else ""
-        raise OperatorError(f"This payout run was {run.state.lower()} by {run.ended_by}{when}. Nothing was changed.")
+        said = {"name": run.ended_by, "moment": f"{run.ended_at:%Y-%m-%d %H:%M}" if run.ended_at else ""}
+        raise OperatorError(
+            words("This payout run was paid by %(name)s on %(moment)s UTC. Nothing was changed.", **said)
+            if run.state == "Paid"
+            else words("This payout run was cancelled by %(name)s on %(moment)s UTC. Nothing was changed.", **said)
+        )
     run.state, run.ended_at, run.ended_by = state, transaction.now, by.name[:200]
     return run
 
@@ -396,7 +407,10 @@ def _revealed(cipher: Fernet, sealed: bytes | None) -> str | None:
         return cipher.decrypt(sealed).decode()
     except InvalidToken as error:
         raise OperatorError(
-            "How workers are paid was stored under another secret_key; start the marketplace with the old secret_key."
+            words(
+                "How workers are paid was stored under another secret_key; "
+                "start the marketplace with the old secret_key."
+            )
         ) from error
 
 

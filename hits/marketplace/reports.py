@@ -158,13 +158,16 @@ def close(transaction: Transaction, report_id: str, note: str) -> None:
     that is too long.
     """
     if not note.strip():
-        raise OperatorError("Write what was done about the report; its worker reads it.")
+        raise OperatorError(words("Write what was done about the report; its worker reads it."))
     kept = contact.checked_text(note)
     row = transaction.session.scalar(select(HitReportRow).where(HitReportRow.report_id == report_id).with_for_update())
     if row is None:
-        raise OperatorError(f"There is no report {report_id!r}.")
+        raise OperatorError(words("There is no report %(report)s.", report=report_id))
     if row.closed_at is not None:
-        raise OperatorError(f"The report {report_id} was closed at {row.closed_at:%Y-%m-%d %H:%M} UTC already.")
+        moment = f"{row.closed_at:%Y-%m-%d %H:%M}"
+        raise OperatorError(
+            words("The report %(report)s was closed at %(moment)s UTC already.", report=report_id, moment=moment)
+        )
     row.closed_at = transaction.now
     row.note = kept
     title = transaction.session.scalars(

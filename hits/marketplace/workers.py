@@ -27,6 +27,7 @@ from hits.marketplace.qualifications import grant
 from hits.marketplace.tables import InvitationRow, QualificationTypeRow, WorkerRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import Invitation, Worker
+from hits.marketplace.words import words
 
 _PLACE = re.compile(r"[A-Z]{2}")
 _USER_NAME = re.compile(r"\w(?:[\w.@+-]{1,62})\w")
@@ -185,11 +186,17 @@ def called(transaction: Transaction, name: str) -> Worker:
 
     Raises OperatorError if there is none.
     """
-    row = transaction.session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == key_of(name)))
-    row = row or transaction.session.get(WorkerRow, _storable(name.strip()))
+    row = called_row(transaction, name)
     if row is None:
         raise OperatorError(f"There is no worker with the user name or worker id {name!r}.")
     return view(row)
+
+
+def called_row(transaction: Transaction, name: str) -> WorkerRow | None:
+    """Return the worker with this worker id or, failing that, this user name; None if there is none."""
+    # Ids first: anybody can take somebody's id for a user name.
+    row = transaction.session.get(WorkerRow, _storable(name.strip()))
+    return row or transaction.session.scalar(select(WorkerRow).where(WorkerRow.user_name_key == key_of(name)))
 
 
 def look_up(transaction: Transaction, worker_id: str) -> Worker | None:
@@ -228,9 +235,11 @@ def set_locale(transaction: Transaction, worker_id: str, country: str | None, su
     row = find(transaction, worker_id)
     for code in (country, subdivision):
         if code is not None and not _PLACE.fullmatch(code):
-            raise OperatorError(f"A country or subdivision has two capital letters, such as US or CA; got {code!r}.")
+            raise OperatorError(
+                words("A country or subdivision has two capital letters, such as US or CA; got “%(code)s”.", code=code)
+            )
     if subdivision is not None and country != "US":
-        raise OperatorError("Only the US have subdivisions here.")
+        raise OperatorError(words("Only the US have subdivisions here."))
     row.country, row.subdivision = country, subdivision
     return view(row)
 
