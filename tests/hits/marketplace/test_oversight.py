@@ -38,6 +38,17 @@ def test_workers_are_found_by_id_and_by_part_of_the_name(market: Market) -> None
         engine.worker_account("zoe")
 
 
+def test_nobody_is_taken_for_the_one_whose_id_they_took_for_a_user_name(market: Market) -> None:
+    engine = market.engine
+    ids = [market.worker() for _ in range(3)]
+    for worker_id in ids:
+        market.worker(user_name=worker_id, user_name_key=worker_id.casefold())
+
+    assert [engine.worker_account(one).worker.worker_id for one in ids] == ids
+    assert [engine.worker_called(one).worker_id for one in ids] == ids
+    assert [engine.set_worker_disabled(one, True, by=OLGA).worker.worker_id for one in ids] == ids
+
+
 def test_lists_come_in_pages(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oversight, "PAGE_SIZE", 2)
     for _ in range(5):
