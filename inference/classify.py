@@ -123,6 +123,8 @@ def checked(prediction: Prediction, labels: Sequence[str]) -> Prediction:
         raise BadModelAnswer(f"its probabilities are {dict(numbers)}")
     if abs(sum(numbers.values()) - 1) > 1e-3:
         raise BadModelAnswer(f"its probabilities add up to {sum(numbers.values())}")
+    if prediction.confidence is not None and not 0 <= prediction.confidence <= 1 + 1e-9:
+        raise BadModelAnswer(f"its confidence is {prediction.confidence}")
     if prediction.label not in numbers or numbers[prediction.label] < max(numbers.values()):
         raise BadModelAnswer(f"it answered {prediction.label!r}, which is not its most probable label")
     return prediction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -13,10 +14,10 @@ from pathlib import Path
 from typing import Literal
 
 from hits.errors import InvalidAnswer
-from hits.predictions import Attribution, ModelUnavailable, Prediction
+from hits.predictions import Attribution, MemberAnswer, ModelUnavailable, Prediction
 from hits.tasks import AnswerKind, TaskSpec, task
 from inference.ensembles import Ensemble
-from inference.errors import ModelFailed, ModelNotLoaded, ModelWarmingUp
+from inference.errors import BadModelAnswer, ModelFailed, ModelNotLoaded, ModelWarmingUp
 from inference.lanes import LaneCounts, Lanes
 from inference.references import Reference, parse_reference
 from inference.remote.served import RemoteEngine
@@ -24,6 +25,8 @@ from inference.right_of_way import Patience, RightOfWay, stopping_at
 from inference.target import ModelCard, ModelInput, TargetModel
 
 logger = logging.getLogger(__name__)
+
+LONGEST_METHOD = 100
 
 WARM_UP = {
     AnswerKind.TEXT: ("The food was good, but the room was too loud.",),
@@ -86,13 +89,15 @@ class _Explanation:
     """What the explain lane is asked, of one loaded model."""
 
     model: TargetModel
+    fields: tuple[str, ...]
     texts: ModelInput
     target: str
     method: str | None
     patience: Patience
 
 
-_Known = tuple[str, str, ModelInput, str, str | None]
+_Known = tuple[str, str, str, ModelInput, str, str | None]
+"""Task and model, since two tasks may give one model's outputs different names."""
 
 
 class InProcessEngine:
@@ -209,7 +214,7 @@ class InProcessEngine:
         if source.kind is not AnswerKind.SPAN and target not in source.labels:
             raise ModelNotLoaded(f"{target!r} is not a label of {task_code!r}: {list(source.labels)}.")
         asked = _asked(self._await_model(task_code), model)
-        known = (asked.model_id, asked.revision, texts, target, method)
+        known = (task_code, asked.model_id, asked.revision, texts, target, method)
         with self._changed:
             if known in self._explained:
                 self._explained.move_to_end(known)
@@ -217,7 +222,7 @@ class InProcessEngine:
         patience = Patience(self._right_of_way, self.settings.give_way_seconds)
         try:
             found = self._explain_lanes.ask(
-                _Explanation(asked, texts, target, method, patience), seconds=seconds, gone=gone
+                _Explanation(asked, source.fields, texts, target, method, patience), seconds=seconds, gone=gone
             )
         finally:
             patience.give_up()
@@ -334,10 +339,12 @@ class InProcessEngine:
                 if len(predictions) != len(places):
                     raise ModelFailed(f"it gave {len(predictions)} answers to {len(places)} texts")
                 for place, prediction in zip(places, predictions, strict=True):
-                    if source.kind is AnswerKind.SPAN:
-                        answers[place] = checked_span(prediction, items[place].texts[0])
-                    else:
-                        answers[place] = checked(prediction, source.labels)
+                    for said in (prediction, *(_as_prediction(member) for member in prediction.members)):
+                        if source.kind is AnswerKind.SPAN:
+                            checked_span(said, items[place].texts[0])
+                        else:
+                            checked(said, source.labels)
+                    answers[place] = prediction
         return [answers[place] for place in range(len(items))]
 
     def _explain_batch(self, items: Sequence[_Explanation]) -> list[Attribution]:
@@ -345,8 +352,43 @@ class InProcessEngine:
         for item in items:
             with stopping_at(item.patience):
                 item.patience()
-                found.append(item.model.explain(item.texts, item.target, item.method))
+                explained = item.model.explain(item.texts, item.target, item.method)
+                found.append(checked_attribution(explained, item.fields, item.texts, item.target))
         return found
+
+
+def checked_attribution(found: Attribution, fields: Sequence[str], texts: Sequence[str], target: str) -> Attribution:
+    """Return the explanation if it is one of these texts and this target. Raises BadModelAnswer.
+
+    It is stored with its attempt and shown from then on, so that a wrong one would never leave the page again.
+    """
+    if found.target != target:
+        raise BadModelAnswer("it explained something else than it was asked about")
+    if not math.isfinite(found.seconds) or not math.isfinite(found.convergence_delta or 0.0) or found.steps < 0:
+        raise BadModelAnswer("its explanation has numbers that are not finite")
+    if not found.method.isprintable() or len(found.method) > LONGEST_METHOD:
+        raise BadModelAnswer("its explanation names no method")
+    by_name = dict(zip(fields, texts, strict=True))
+    for word in found.words:
+        text = by_name.get(word.field or fields[-1])
+        if text is None or not 0 <= word.start < word.end <= len(text) or text[word.start : word.end] != word.text:
+            raise BadModelAnswer("it explained words that don't stand in the text")
+        if not math.isfinite(word.score):
+            raise BadModelAnswer("its explanation has numbers that are not finite")
+    return found
+
+
+def _as_prediction(member: MemberAnswer) -> Prediction:
+    return Prediction(
+        member.model_id,
+        member.revision,
+        member.label,
+        member.probabilities,
+        0.0,
+        member.truncated,
+        member.span,
+        member.confidence,
+    )
 
 
 def _asked(model: TargetModel, named: tuple[str, str] | None) -> TargetModel:

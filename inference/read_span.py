@@ -178,7 +178,7 @@ def best_span(
 def checked_span(prediction: Prediction, passage: str) -> Prediction:
     """Return the prediction if its span stands in the passage with a probability. Raises BadModelAnswer."""
     span, confidence = prediction.span, prediction.confidence
-    if span is None or not 0 <= span.start < span.end or passage[span.start : span.end] != span.text:
+    if span is None or not 0 <= span.start < span.end <= len(passage) or passage[span.start : span.end] != span.text:
         raise BadModelAnswer(f"its answer {span} is no stretch of the passage")
     if confidence is None or not 0 <= confidence <= 1 + 1e-9:
         raise BadModelAnswer(f"its confidence is {confidence}")

@@ -17,9 +17,9 @@ FORMS = (
     "ensemble:POLICY(REFERENCE, REFERENCE, ...)",
 )
 POLICIES = ("random", "random:SEED", "mean", "majority", "wrong>=NUMBER")
-_HUB = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?", re.ASCII)
+_HUB = re.compile(r"(?!.*\.\.)(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?", re.ASCII)
 _ENSEMBLE = re.compile(r"(?P<policy>[^()]*)\((?P<members>.*)\)", re.DOTALL)
-_POLICY = re.compile(r"(?P<name>random|mean|majority|wrong)(?::(?P<seed>\d{1,18})|>=(?P<needed>\d{1,3}))?")
+_POLICY = re.compile(r"(?P<name>random|mean|majority|wrong)(?::(?P<seed>\d{1,9})|>=(?P<needed>\d{1,3}))?")
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from hits.predictions import Attribution, Prediction
 from inference.errors import BadModelAnswer
+
+MOST_PARAMETERS, HIGHEST_SEED = 10**15, 2**31 - 1
 
 ModelInput = tuple[str, ...]
 """The texts that a model reads, in the order of its task's model fields."""
@@ -57,7 +60,7 @@ def card_from_json(item: object) -> ModelCard:
     try:
         if not isinstance(item, Mapping):
             raise TypeError(f"an object is needed, not {type(item).__name__}")
-        return ModelCard(
+        card = ModelCard(
             model_id=str(item["model_id"]),
             revision=str(item["revision"]),
             labels=tuple(str(label) for label in item["labels"]),
@@ -67,7 +70,12 @@ def card_from_json(item: object) -> ModelCard:
             parameters=_optional(int, item["parameters"]),
             seed=_optional(int, item["seed"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+        if not 0 <= (card.parameters or 0) <= MOST_PARAMETERS or abs(card.seed or 0) > HIGHEST_SEED:
+            raise ValueError("parameters or seed are out of range")
+        if card.weights_sha256 is not None and not re.fullmatch("[0-9a-f]{64}", card.weights_sha256):
+            raise ValueError("weights_sha256 is no SHA-256")
+        return card
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise BadModelAnswer(f"its card can't be read ({type(error).__name__}: {error})") from error
 
 

@@ -41,7 +41,7 @@ def prediction_from_json(item: object, latency_ms: float) -> Prediction:
             confidence=None if fields["confidence"] is None else float(fields["confidence"]),
             characters_read=None if read is None else {name: int(count) for name, count in _object(read).items()},
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise BadModelAnswer(f"its answer can't be read ({type(error).__name__}: {error})") from error
 
 
@@ -66,7 +66,7 @@ def attribution_from_json(item: object) -> Attribution:
             converged=bool(fields["converged"]),
             seconds=float(fields["seconds"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise BadModelAnswer(f"its explanation can't be read ({type(error).__name__}: {error})") from error
 
 

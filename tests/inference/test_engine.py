@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from hits.errors import InvalidAnswer, InvalidInput, NotFound
-from hits.predictions import AnswerSpan, Attribution, ModelUnavailable, Prediction
+from hits.predictions import AnswerSpan, Attribution, MemberAnswer, ModelUnavailable, Prediction, WordAttribution
 from hits.tasks import AnswerKind, task
 from inference.engine import EngineSettings, InProcessEngine, ModelSource, embedded_source, engine_for
 from inference.errors import (
@@ -408,6 +409,84 @@ def test_the_same_explanation_is_computed_once_and_others_are_not_mixed_up(start
     assert model.explained == warm + 3
     ask("one", "positive")
     assert model.explained == warm + 4, "only the last two are kept"
+
+
+class Naming(FakeModel):
+    """Explains the first word of any text, as a word of the field that it was made for."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__()
+        self.field = field
+
+    def explain(self, item: ModelInput, target: str, method: str | None = None) -> Attribution:
+        word = item[0].split()[0]
+        return replace(WHY, target=target, words=(WordAttribution(0, len(word), word, 1.0, self.field),))
+
+
+def test_one_model_under_two_tasks_explains_each_by_its_own_names() -> None:
+    sources = {
+        code: ModelSource(AnswerKind.TEXT, (field,), LABELS, partial(Naming, field))
+        for code, field in (("sentiment", "statement"), ("hate", "text"))
+    }
+    engine = InProcessEngine(sources, QUICK)
+    engine.start()
+    try:
+        assert engine.wait_until_settled(5).name == "ready"
+        first = engine.explain("sentiment", {"statement": "ok"}, "positive")
+        second = engine.explain("hate", {"text": "ok"}, "positive")
+    finally:
+        engine.stop()
+
+    assert [first.words[0].field, second.words[0].field] == ["statement", "text"]
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"words": (WordAttribution(0, 3, "fin", NAN, "statement"),)},
+        {"words": (WordAttribution(0, 3, "bad", 1.0, "statement"),)},
+        {"words": (WordAttribution(2, 9, "ne", 1.0, "statement"),)},
+        {"words": (WordAttribution(-4, 4, "fine", 1.0, "statement"),)},
+        {"words": (WordAttribution(0, 4, "fine", 1.0, "elsewhere"),)},
+        {"convergence_delta": float("inf")},
+        {"seconds": NAN},
+        {"steps": -1},
+        {"method": "a\0"},
+        {"method": "m" * 500},
+        {"target": "angry"},
+    ],
+)
+def test_an_explanation_that_is_none_of_the_text_is_never_kept(start: Start, wrong: dict[str, object]) -> None:
+    class Wrong(FakeModel):
+        def explain(self, item: ModelInput, target: str, method: str | None = None) -> Attribution:
+            right = super().explain(item, target, method)
+            return replace(right, **wrong) if item[0] == "fine" and self.explained < 3 else right  # type: ignore[arg-type]
+
+    engine = start(Wrong())
+
+    with pytest.raises(BadModelAnswer):
+        engine.explain("sentiment", {"statement": "fine"}, "positive")
+    engine.explain("sentiment", {"statement": "another"}, "positive")
+    assert engine.explain("sentiment", {"statement": "fine"}, "positive").target == "positive"
+
+
+@pytest.mark.parametrize("confidence", [NAN, -0.1, 9.0])
+def test_a_confidence_that_is_none_is_no_answer(start: Start, confidence: float) -> None:
+    engine = start(FakeModel(odd=lambda: replace(GOOD, confidence=confidence)))
+
+    with pytest.raises(BadModelAnswer, match="confidence"):
+        engine.predict("sentiment", {"statement": "odd"})
+
+
+def test_a_members_answer_is_looked_at_as_the_shown_one_is(start: Start) -> None:
+    odd = MemberAnswer("m", "1", "positive", {"negative": -1.0, "positive": 1.0, "neutral": 1.0})
+    engine = start(FakeModel(odd=lambda: replace(GOOD, members=(odd,))))
+
+    with pytest.raises(BadModelAnswer, match="probabilities"):
+        engine.predict("sentiment", {"statement": "odd"})
 
 
 def test_an_explanation_ends_when_whoever_asked_has_gone(start: Start) -> None:

@@ -18,7 +18,18 @@ def test_a_card_survives_the_way(card: ModelCard) -> None:
 
 
 @pytest.mark.parametrize(
-    "item", [None, [], {}, {**card_to_json(CARD), "labels": 3}, {**card_to_json(CARD), "seed": "x"}]
+    "item",
+    [
+        None,
+        [],
+        {},
+        {**card_to_json(CARD), "labels": 3},
+        {**card_to_json(CARD), "seed": "x"},
+        {**card_to_json(CARD), "seed": 2**31},
+        {**card_to_json(CARD), "parameters": -1},
+        {**card_to_json(CARD), "parameters": float("inf")},
+        {**card_to_json(CARD), "weights_sha256": "x" * 64},
+    ],
 )
 def test_a_malformed_card_is_refused(item: object) -> None:
     with pytest.raises(BadModelAnswer, match="card can't be read"):

@@ -43,6 +43,8 @@ def test_a_prediction_that_lacks_something_is_refused(name: str) -> None:
         ("span", {"start": 1}),
         ("span", "x"),
         ("confidence", "x"),
+        ("span", {"start": float("inf"), "end": 3, "text": "x"}),
+        ("characters_read", {"x": float("inf")}),
         ("characters_read", [3]),
         ("model_id", None),
     ],
