@@ -25,6 +25,7 @@ SIGN_UP: Final = "sign up"
 CONFIRM: Final = "confirm"
 PASSWORD_CHANGED: Final = "password changed"  # noqa: S105  # a kind of mail
 ADDRESS_CHANGED: Final = "address changed"
+PAYOUT_CHANGED: Final = "payout changed"
 WORKER_WROTE: Final = "worker wrote"
 
 RESET_LIFE: Final = timedelta(hours=1)
@@ -310,6 +311,19 @@ def _address_changed(_transaction: Transaction, mail: MailRow) -> _Draft:
     )
 
 
+def _payout_changed(_transaction: Transaction, mail: MailRow) -> _Draft:
+    return _Draft(
+        words("Where your money goes was changed"),
+        [
+            words(
+                "On the page “Payouts” of the account “%(name)s”, where your money goes was changed or taken out.",
+                name=mail.details["user_name"],
+            ),
+            words("If it was not you, write to the operator of this site at once."),
+        ],
+    )
+
+
 def _worker_wrote(transaction: Transaction, mail: MailRow) -> _Draft:
     return _Draft(
         words("A worker wrote to you"),
@@ -327,5 +341,6 @@ _WRITERS: Final[dict[str, Callable[[Transaction, MailRow], _Draft | None]]] = {
     CONFIRM: _confirm,
     PASSWORD_CHANGED: _password_changed,
     ADDRESS_CHANGED: _address_changed,
+    PAYOUT_CHANGED: _payout_changed,
     WORKER_WROTE: _worker_wrote,
 }

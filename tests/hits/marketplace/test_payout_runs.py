@@ -17,6 +17,7 @@ from hits.marketplace.payout_runs import cell
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import PayoutItemRow, WorkerRow
 from tests.hits.marketplace.market import Market
+from tests.hits.marketplace.people import house
 from tests.hits.marketplace.test_work import all_at_once
 
 OLGA, OTTO = Actor.operator("olga"), Actor.operator("otto")
@@ -197,6 +198,20 @@ def test_the_file_has_cents_and_no_formulas(market: Market) -> None:
     assert (second["pay_to"], second["bonuses"]) == ("ordinary, with a comma\nand a line", "0")
     assert {row["run_id"] for row in rows} == {run.run_id}
     assert sum(int(row["amount_cents"]) for row in rows) == run.total * 100
+
+
+def test_a_worker_is_told_by_mail_that_the_money_goes_elsewhere() -> None:
+    with house() as opened:
+        ada, bob = opened.worker(), opened.worker("bob", None)
+        for worker_id in (ada, bob):
+            opened.engine.set_payout_details(worker_id, "IBAN DE00 1234")
+
+        opened.post()
+
+        (letter,) = [one for one in opened.box.letters if one.subject == "Where your money goes was changed"]
+        assert letter.address == "ada@example.org"
+        assert "“ada”" in letter.text
+        assert "DE00" not in letter.text
 
 
 def test_details_are_stored_encrypted(market: Market) -> None:
