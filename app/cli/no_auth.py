@@ -11,6 +11,7 @@ from app.marketplace.no_auth import PLAY_MONEY
 from app.marketplace.settings import Settings
 from hits.marketplace import database
 from hits.marketplace.engine import Marketplace
+from hits.marketplace.errors import OperatorError
 
 NO_AUTH_HELP = "For throw-away test servers on loopback: take every API request, with any key or none."
 
@@ -18,7 +19,8 @@ NO_AUTH_HELP = "For throw-away test servers on loopback: take every API request,
 def open_to_all(bind: str, settings: Settings) -> str:
     """Return the loopback address to listen on, after making the requester that every request acts for.
 
-    Raises click.UsageError for an address that is not loopback's, whatever its name says.
+    Raises click.UsageError for an address that is not loopback's, whatever its name says, and for a database that
+    workers are paid from.
     """
     host, _, port = bind.rpartition(":")
     address = loopback_address(host.strip("[]"))
@@ -37,6 +39,8 @@ def open_to_all(bind: str, settings: Settings) -> str:
     engine = Marketplace(settings.database_url, settings=settings.engine_settings())
     try:
         requester = engine.default_requester(PLAY_MONEY)
+    except OperatorError as error:
+        raise click.UsageError(str(error)) from error
     finally:
         engine.close()
     click.secho(

@@ -8,6 +8,7 @@ from decimal import Decimal
 from flask import Flask, current_app, request
 
 from app.marketplace.settings import Settings
+from hits.marketplace.errors import OperatorError
 
 PLAY_MONEY = Decimal("10000.00")
 _FROM_ELSEWHERE = (
@@ -28,7 +29,7 @@ class NoAuthRefused(Exception):
 def init_no_auth(app: Flask, settings: Settings, *, insecure_no_auth: bool) -> None:
     """Keep whom unsigned requests act for; only a caller in this process can ask for it, never the environment.
 
-    Raises NoAuthRefused unless the site is on loopback, without proxies.
+    Raises NoAuthRefused unless the site is on loopback, without proxies, and for a database that workers are paid from.
     """
     app.config["MARKETPLACE_NO_AUTH"] = None
     if not insecure_no_auth:
@@ -38,7 +39,10 @@ def init_no_auth(app: Flask, settings: Settings, *, insecure_no_auth: bool) -> N
             "--insecure-no-auth is for a server that nobody else reaches: MARKETPLACE_SITE_URL must be plain http on"
             f" loopback (it is {settings.site_url}) and MARKETPLACE_PROXIES 0 (it is {settings.proxies})."
         )
-    requester = app.extensions["marketplace"].default_requester(PLAY_MONEY)
+    try:
+        requester = app.extensions["marketplace"].default_requester(PLAY_MONEY)
+    except OperatorError as error:
+        raise NoAuthRefused(str(error)) from error
     app.config["MARKETPLACE_NO_AUTH"] = requester.requester_id
 
 

@@ -18,7 +18,7 @@ from hits.marketplace.errors import (
 )
 from hits.marketplace.identifiers import new_customer_id
 from hits.marketplace.money import from_cents, to_cents
-from hits.marketplace.tables import AccountEntryRow, RequesterRow
+from hits.marketplace.tables import AccountEntryRow, PayoutRunRow, RequesterRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import AccountEntry, Balance, Requester
 
@@ -61,7 +61,15 @@ def create(transaction: Transaction, name: str, *, email: str | None, password: 
 
 
 def default(transaction: Transaction, play_money: Decimal) -> Requester:
-    """Return the requester of a test server that asks nobody for a key, made with play money if it is new."""
+    """Return the requester of a test server that asks nobody for a key, made with play money if it is new.
+
+    Raises OperatorError for a marketplace that has paid workers, whom play money must not set to work.
+    """
+    if transaction.session.scalar(select(PayoutRunRow.run_id).limit(1)) is not None:
+        raise OperatorError(
+            "Workers are paid from this database (it has payout runs), so it is not one for play money. "
+            "Use a database of its own for tests: set MARKETPLACE_DATABASE_URL, or another DYNAHIT_HOME."
+        )
     row = transaction.session.scalar(select(RequesterRow).where(RequesterRow.email == DEFAULT_ADDRESS))
     if row is not None:
         return view(row)

@@ -97,7 +97,10 @@ class AccountSide(EngineCore):
             return accounts.authenticate(transaction, email, password)
 
     def default_requester(self, play_money: Decimal) -> Requester:
-        """Return the requester of a test server that asks nobody for a key, made with play money if it is new."""
+        """Return the requester of a test server that asks nobody for a key, made with play money if it is new.
+
+        Raises OperatorError for a marketplace that has paid workers.
+        """
         with self._transaction() as transaction:
             return accounts.default(transaction, play_money)
 

@@ -15,6 +15,7 @@ from app.cli.no_auth import loopback_address, open_to_all
 from app.marketplace.no_auth import PLAY_MONEY
 from app.marketplace.settings import Settings
 from hits.marketplace.engine import Marketplace
+from hits.marketplace.tables import PayoutRunRow
 
 
 def settings(tmp_path: Path, **changes: Any) -> Settings:
@@ -62,6 +63,19 @@ def test_anything_else_is_refused_before_anything_is_made(bind: str, tmp_path: P
 def test_a_site_that_others_may_reach_by_a_proxy_is_refused(changes: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(click.UsageError, match="that nobody else reaches"):
         open_to_all("127.0.0.1:8000", settings(tmp_path, **changes))
+
+
+def test_a_database_that_workers_are_paid_from_is_refused(tmp_path: Path) -> None:
+    given = settings(tmp_path)
+    open_to_all("127.0.0.1:8000", given)
+    engine = Marketplace(given.database_url, settings=given.engine_settings())
+    with engine.store.session(writes=True) as session:
+        now = engine.clock.now()
+        session.add(PayoutRunRow(run_id="3RUN", until=now, drafted_at=now, drafted_by="olga", state="Drafted"))
+    engine.close()
+
+    with pytest.raises(click.UsageError, match="MARKETPLACE_DATABASE_URL"):
+        open_to_all("127.0.0.1:8000", given)
 
 
 def test_it_warns_and_makes_one_requester_with_money_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

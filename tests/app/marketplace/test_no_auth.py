@@ -10,7 +10,10 @@ from flask import Flask
 from app.marketplace.factory import create_app
 from app.marketplace.no_auth import PLAY_MONEY, NoAuthRefused
 from app.marketplace.settings import Settings
+from hits.marketplace.clock import TestClock
+from hits.marketplace.console_views import Actor
 from hits.marketplace.engine import Marketplace
+from tests.app.marketplace.conftest import Account, Visitor, accepted
 
 TARGET = {"X-Amz-Target": "MTurkRequesterServiceV20170117.GetAccountBalance", "Content-Type": "application/json"}
 LOCAL = {"REMOTE_ADDR": "127.0.0.1", "SERVER_NAME": "127.0.0.1"}
@@ -73,3 +76,17 @@ def test_the_environment_alone_opens_nothing(
         monkeypatch.setenv(f"MARKETPLACE_{name}", "1")
 
     assert ask(create_app(settings, marketplace=engine)).status_code == 400
+
+
+def test_a_database_that_workers_are_paid_from_is_not_opened(
+    settings: Settings, engine: Marketplace, clock: TestClock, account: Account, worker: Visitor, hit: dict[str, Any]
+) -> None:
+    assignment_id = accepted(worker, hit["HITId"])
+    engine.external_submit(assignment_id, {"a": ["1"]})
+    engine.call(account.requester_id, "ApproveAssignment", {"AssignmentId": assignment_id})
+    create_app(settings, marketplace=engine, insecure_no_auth=True)
+    clock.advance(seconds=1)
+    engine.draft_payout_run(by=Actor.operator("olga"))
+
+    with pytest.raises(NoAuthRefused, match="Workers are paid from this database"):
+        create_app(settings, marketplace=engine, insecure_no_auth=True)
