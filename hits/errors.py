@@ -18,6 +18,7 @@ HitsError
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -119,3 +120,16 @@ class WrongWorker(Refused):
         super().__init__(
             "This assignment belongs to somebody else. Open the HIT from your own list on the marketplace."
         )
+
+
+def trace_of(error: BaseException) -> str:
+    """Return the kinds of an error and its causes and where they arose, for a log.
+
+    Its words are left out: libraries quote what they were given, and no worker's text may reach a log.
+    """
+    lines = []
+    at: BaseException | None = error
+    while at is not None and len(lines) < 200:
+        lines += [type(at).__name__ + "\n", *traceback.format_tb(at.__traceback__)]
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
+    return "".join(lines).rstrip()

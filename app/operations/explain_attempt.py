@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.operations.submit_attempt import ModelBroke, own_attempt
 from hits.attempts import store_attribution, stored_answer, stored_attribution
-from hits.errors import Refused
+from hits.errors import Refused, trace_of
 from hits.models import Attempt
 from hits.predictions import Attribution, Explainer, ModelUnavailable
 from hits.tasks import TaskSpec, task
@@ -55,7 +55,7 @@ def explain_attempt(
     except ModelUnavailable:
         raise
     except Exception as error:
-        logger.exception("no explanation of attempt %s", public_id)
+        logger.error("no explanation of attempt %s: %s", public_id, trace_of(error))  # noqa: TRY400  # its words may quote the text
         raise ModelBroke from error
     if (attribution.model_id, attribution.revision) not in {asked_of, *members}:
         raise ModelUnavailable("Another model answers now than the one that read this.")

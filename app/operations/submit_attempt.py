@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from hits.attempts import begin_attempt, record_failure, record_prediction
 from hits.clock import Clock
-from hits.errors import InvalidInput, Refused
+from hits.errors import InvalidInput, Refused, trace_of
 from hits.models import Assignment, Attempt, ModelVersion
 from hits.predictions import MemberAnswer, ModelUnavailable, Prediction, Predictor
 from hits.states import AttemptState
@@ -98,7 +98,7 @@ def submit_attempt(
         _give_back(session, attempt_id, error)
         raise
     except Exception as error:
-        logger.exception("the model raised on attempt %s", public_id)
+        logger.error("the model raised on attempt %s: %s", public_id, trace_of(error))  # noqa: TRY400  # its words may quote the text
         _give_back(session, attempt_id, error)
         return AttemptResult(public_id, ModelBroke())
     return _record(session, spec, attempt_id, prediction, clock, _cards_of(predictor))

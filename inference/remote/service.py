@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hits.errors import InvalidInput
+from hits.errors import InvalidInput, trace_of
 from hits.predictions import ModelUnavailable, Prediction
 from inference.errors import NothingToRead
 from inference.remote.wire import attribution_to_json, prediction_to_json
@@ -96,7 +96,7 @@ def _failure(error: Exception) -> dict[str, Any]:
         return _error(NOTHING_TO_READ, str(error))
     if isinstance(error, ModelUnavailable | InvalidInput):
         return _error(UNAVAILABLE, str(error))
-    logger.error("the model failed", exc_info=error)
+    logger.error("the model failed: %s", trace_of(error))
     return _error(FAILED, f"{type(error).__name__}: {error}")
 
 

@@ -146,3 +146,14 @@ def test_of_an_ensemble_the_member_that_was_shown_is_explained(session: Session,
     explain_attempt(session, engine, *asked)
 
     assert engine.wanted == [("negative", ("second", "2"), None)]
+
+
+def test_the_log_of_a_failed_explanation_is_without_the_writers_text(
+    session: Session, engine: RuleEngine, asked: tuple[int, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.explain_error = ValueError("no word in 'I am sad.'")
+    with pytest.raises(ModelBroke):
+        explain_attempt(session, engine, *asked)
+
+    assert "ValueError" in caplog.text
+    assert "sad" not in caplog.text

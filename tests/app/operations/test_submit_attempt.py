@@ -271,3 +271,25 @@ def test_the_licences_of_many_members_are_cut_to_what_the_registry_keeps(
     submit_attempt(session, Many(), clock, assignment_id, TEXT)
 
     assert len(str(session.query(ModelVersion).one().licence)) == 200
+
+
+@pytest.mark.parametrize("odd", [{"I am sad.": 1.0}, {"negative": 2.0, "I am sad.": -1.0, "neutral": 0.0}])
+def test_no_line_of_the_log_holds_the_writers_text(
+    session: Session,
+    engine: RuleEngine,
+    clock: FixedClock,
+    assignment_id: int,
+    caplog: pytest.LogCaptureFixture,
+    odd: Mapping[str, float],
+) -> None:
+    engine.error = RuntimeError("can't encode 'I am sad.'")
+    engine.error.__cause__ = KeyError("I am sad.")
+    submit_attempt(session, engine, clock, assignment_id, TEXT)
+    assert "RuntimeError" in caplog.text
+    assert "KeyError" in caplog.text
+
+    engine.error, engine.probabilities = None, odd
+    submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    assert len(caplog.records) == 2
+    assert "sad" not in caplog.text

@@ -75,3 +75,11 @@ def test_nothing_to_read_is_told_apart(service: ModelService, model: CountingMod
 
 def test_no_texts_get_no_answers(service: ModelService) -> None:
     assert service.answer([{"inputs": []}]) == [{"predictions": []}]
+
+
+def test_the_log_says_what_failed_without_the_text(service: ModelService, caplog: pytest.LogCaptureFixture) -> None:
+    service.answer([{"inputs": [["boom"]]}])
+
+    assert "RuntimeError" in caplog.text
+    assert "answering.py" in caplog.text
+    assert "RuntimeError: boom" not in caplog.text
