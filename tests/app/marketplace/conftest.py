@@ -108,7 +108,8 @@ class Account:
 def serving(app: Callable[..., Any]) -> Iterator[BaseWSGIServer]:
     """Run a WSGI app on a free loopback port."""
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Quiet)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    # Stopping waits for one interval, and many tests start a server of their own.
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield server
