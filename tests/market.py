@@ -145,7 +145,7 @@ def served(market: Market) -> Iterator[str]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Door) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"

@@ -50,7 +50,7 @@ def test_a_real_server_notices_that_its_caller_left() -> None:
         return [b""]
 
     server = make_server("127.0.0.1", 0, application, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         caller = HTTPConnection("127.0.0.1", server.port, timeout=10)

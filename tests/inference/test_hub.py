@@ -159,7 +159,7 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
     (folder / "evil.py").write_text("raise SystemExit('code was run')\n")
     (folder / "pytorch_model.bin").write_bytes(b"never opened")
     server = Hub(folder)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield server
     server.shutdown()
