@@ -127,7 +127,7 @@ def trace_of(error: BaseException) -> str:
 
     Its words are left out: libraries quote what they were given, and no worker's text may reach a log.
     """
-    lines = []
+    lines: list[str] = []
     at: BaseException | None = error
     while at is not None and len(lines) < 200:
         lines += [type(at).__name__ + "\n", *traceback.format_tb(at.__traceback__)]

@@ -20,18 +20,30 @@ class Door(Protocol):
 
 
 class RemoteModel:
-    """A TargetModel whose weights are elsewhere; the card is asked for once, when the model is made."""
+    """A TargetModel whose weights are elsewhere; its card is asked for at the start, and when another one answers."""
 
     def __init__(self, door: Door, name: str, labels: Sequence[str]) -> None:
         """Meet the server. Raises ModelUnavailable, EngineRefused when its labels are not the task's."""
         self._door = door
         self.name = name
-        self.card: ModelCard = card_from_json(_part(door.ask(name, {"describe": True}, explain=False), "card"))
-        if sorted(self.card.labels) != sorted(labels):
+        self._labels = sorted(labels)
+        self.card: ModelCard = self._met()
+
+    @property
+    def model_id(self) -> str:
+        return self.card.model_id
+
+    @property
+    def revision(self) -> str:
+        return self.card.revision
+
+    def _met(self) -> ModelCard:
+        card = card_from_json(_part(self._door.ask(self.name, {"describe": True}, explain=False), "card"))
+        if sorted(card.labels) != self._labels:
             raise EngineRefused(
-                name, f"it knows the labels {sorted(self.card.labels)}, but the task has {sorted(labels)}"
+                self.name, f"it knows the labels {sorted(card.labels)}, but the task has {self._labels}"
             )
-        self.model_id, self.revision = self.card.model_id, self.card.revision
+        return card
 
     def predict_all(self, inputs: Sequence[ModelInput]) -> list[Prediction]:
         """Return the answers to several inputs, in their order. Raises ModelUnavailable, NothingToRead."""
@@ -41,7 +53,14 @@ class RemoteModel:
         rows = _part(answer, "predictions")
         if not isinstance(rows, list) or len(rows) != len(inputs):
             raise BadModelAnswer(f"it gave no list of {len(inputs)} answers")
-        return [prediction_from_json(row, latency_ms) for row in rows]
+        found = [prediction_from_json(row, latency_ms) for row in rows]
+        names = {(one.model_id, one.revision) for one in found}
+        if names - {(self.model_id, self.revision)}:
+            # It was deployed anew: the registry gets the card of the version that answers.
+            self.card = self._met()
+        if names - {(self.model_id, self.revision)}:
+            raise BadModelAnswer("it answered as another model than its card says")
+        return found
 
     def explain(self, item: ModelInput, target: str, method: str | None = None) -> Attribution:
         """Return the explanation that the server computes. Raises ModelUnavailable, NothingToRead."""

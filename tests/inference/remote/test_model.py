@@ -58,3 +58,39 @@ def test_other_labels_are_refused_with_both_lists() -> None:
 def test_what_is_no_answer_is_an_error(answer: object, error: type[ModelUnavailable]) -> None:
     with pytest.raises(error):
         RemoteModel(DirectDoor(answer), "sentiment", LABELS).predict_all([("positive",)])
+
+
+class ShiftingDoor(DirectDoor):
+    """Answers as another model than its card says; ``redeployed`` then also shows the new card."""
+
+    def __init__(self, *, redeployed: bool) -> None:
+        super().__init__()
+        self.redeployed = redeployed
+        self.cards = 0
+
+    def ask(self, name: str, request: Mapping[str, Any], *, explain: bool) -> Any:
+        found = super().ask(name, request, explain=explain)
+        if "describe" in request:
+            self.cards += 1
+            if self.redeployed and self.cards > 1:
+                found = {"card": found["card"] | {"revision": "r2"}}
+        for row in found.get("predictions", ()):
+            row["revision"] = "r2"
+        return found
+
+
+def test_a_server_that_answers_as_another_model_than_it_says_is_no_answer() -> None:
+    model = RemoteModel(ShiftingDoor(redeployed=False), "sentiment", LABELS)
+
+    with pytest.raises(BadModelAnswer, match="another model"):
+        model.predict_all([("positive",)])
+
+
+def test_a_model_that_was_deployed_anew_is_met_anew() -> None:
+    door = ShiftingDoor(redeployed=True)
+    model = RemoteModel(door, "sentiment", LABELS)
+
+    assert model.predict_all([("positive",)])[0].revision == "r2"
+    assert (model.revision, model.card.revision) == ("r2", "r2")
+    model.predict_all([("positive",)])
+    assert door.cards == 2
