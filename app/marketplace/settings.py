@@ -106,6 +106,8 @@ class Settings(BaseSettings):
     @field_validator("webhook_ca_file")
     @classmethod
     def _authorities(cls, path: Path | None) -> Path | None:
+        if path is None:
+            return None
         try:
             ssl.create_default_context(cafile=path)
         except OSError as error:
