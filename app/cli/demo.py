@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 from sqlalchemy import select
@@ -238,11 +239,12 @@ def validate(instance: Instance, validators: Sequence[Visitor], story: Story, st
 def judge_one(instance: Instance, visitor: Visitor, number: int, story: Story) -> bool:
     """Judge one validation HIT if there is one for this validator; False when there is none."""
     listing = visitor.open(f"{instance.marketplace_url}/hits?qualified=1&q=short+statements")
-    hit_ids = [str(form.get("action")).split("/")[-2] for form in listing.forms("/accept")]
+    links = (urlsplit(str(link)).path for link in listing.content.xpath("//main//a/@href"))
+    hit_ids = [path.removeprefix("/hits/") for path in links if path.startswith("/hits/")]
     hit_id = next((one for one in hit_ids if (number, one) not in story.passed_over), None)
     if hit_id is None:
         return False
-    work = visitor.send(listing, f"/hits/{hit_id}/accept")
+    work = visitor.send(visitor.open(f"{instance.marketplace_url}/hits/{hit_id}"), f"/hits/{hit_id}/accept")
     page = visitor.frame(work)
     votes = 0
     while page.forms("/validate/votes"):

@@ -90,7 +90,7 @@ def init() -> None:
     click.echo("The marketplace's database is ready.")
 
 
-@marketplace.command()
+@marketplace.command(short_help="Run the web server and the deliveries until stopped.")
 @click.option("--bind", default="127.0.0.1:8000", show_default=True, help="HOST:PORT to listen on.")
 @click.option("--threads", default=THREADS, show_default=True, help="Requests answered at the same time.")
 @click.option("--deliver/--no-deliver", default=True, help="Deliver events and mail as well. [default: yes]")

@@ -18,7 +18,7 @@ from app.services import services
 from hits.models import ModelVersion
 
 
-@click.command("list")
+@click.command("list", short_help="List the models that are set and that answered.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @with_appcontext
 def list_models(as_json: bool) -> None:

@@ -15,7 +15,7 @@ from inference.remote import archived, ray_serve
 task_argument = click.argument("task_code", metavar="TASK", type=click.Choice(sorted(TASKS)))
 
 
-@click.command("archive")
+@click.command("archive", short_help="Write a model archive for TorchServe.")
 @task_argument
 @click.option("--model", "reference", metavar="REFERENCE", help="Which model. [default: the one that comes with it]")
 @click.option(
@@ -35,7 +35,7 @@ def archive(task_code: str, reference: str | None, out: Path, name: str | None, 
     click.echo(f"Start TorchServe with --models {called}={path.name} {called}-explain={path.name}")
 
 
-@click.command("serve")
+@click.command("serve", short_help="Serve target models on Ray until stopped.")
 @click.option("--ray", "on_ray", is_flag=True, required=True, help="On Ray Serve, the engine for several machines.")
 @click.option("--model", "models", multiple=True, metavar="TASK=REFERENCE", help="[default: every task's own model]")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; a private network at most.")

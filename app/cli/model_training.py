@@ -29,7 +29,7 @@ BASE = click.option(
 )
 
 
-@click.command("evaluate")
+@click.command("evaluate", short_help="Measure a model on held-out rows.")
 @click.argument("task_code", metavar="TASK", type=click.Choice(sorted(RECIPES)))
 @DATA
 @click.option("--model", "reference", help="Model to measure, as in DYNAHIT_MODELS; the task's own unless given.")
@@ -77,7 +77,7 @@ def evaluate(
         console.print(table)
 
 
-@click.command("train")
+@click.command("train", short_help="Make the embedded model of a task again.")
 @click.argument("task_code", metavar="TASK", type=click.Choice(sorted(RECIPES)))
 @DATA
 @click.option(

@@ -120,7 +120,7 @@ def close_operator(name: str) -> None:
 
 @click.group()
 def worker() -> None:
-    """Workers' accounts: find them, disable them, say what qualifications know of them."""
+    """Workers' accounts, and what qualifications know of them."""
 
 
 @worker.command("list")

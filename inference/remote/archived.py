@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hits.errors import InvalidInput
+from hits.errors import HitsError, InvalidInput
 from hits.tasks import TaskSpec, register_package, task
 from inference.base_weights import locate_base_weights
 from inference.errors import EngineRefused
@@ -135,7 +135,7 @@ def load_archived(folder: Path) -> tuple[TargetModel, int]:
             register_package(package)
         spec, model_id, revision = task(described["task"]), described["model_id"], described["revision"]
         stated = tuple(described["labels"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (HitsError, OSError, ValueError, KeyError, TypeError) as error:
         raise EngineRefused(str(folder), f"{MODEL_FILE} can't be read ({type(error).__name__}: {error})") from error
     weights = folder / WEIGHTS
     if model_id is None:

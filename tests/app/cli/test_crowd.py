@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import pytest
 
 from app.cli.crowd import FOOLING_HITS, OPINIONS, PLAIN, TRICKY, Supply, opinion_of
 from app.cli.demo import HITS, TRIES
+from hits.predictions import Prediction
 from hits.tasks import task
 
 SENTIMENT = task("sentiment")
@@ -73,7 +75,10 @@ def test_the_embedded_model_knows_the_plain_statements_and_falls_for_the_tricky_
 
     model = embedded_source(SENTIMENT).load()
 
+    def answers(texts: Sequence[str]) -> list[Prediction]:
+        return model.predict_all([(text,) for text in texts])
+
     for label, texts in PLAIN.items():
-        assert [text for text, said in zip(texts, model.predict_all(texts), strict=True) if said.label != label] == []
+        assert [text for text, said in zip(texts, answers(texts), strict=True) if said.label != label] == []
     for label, texts in TRICKY.items():
-        assert [text for text, said in zip(texts, model.predict_all(texts), strict=True) if said.label == label] == []
+        assert [text for text, said in zip(texts, answers(texts), strict=True) if said.label == label] == []

@@ -206,7 +206,7 @@ def test_what_a_killed_launcher_left_behind_is_stopped_by_the_next(
     ended = stop_leftovers(folder)
 
     assert ended == ["jobs"]
-    assert not alive(pid)
+    wait_for(lambda: not alive(pid), "the process's end")
     assert stop_leftovers(folder) == []
 
 

@@ -79,6 +79,8 @@ def test_every_page_of_a_person_is_guarded(app: Flask) -> None:
         "content.hit_content",
         "requester.sign_in",
         "requester.sign_out",
+        "operator.sign_in",
+        "operator.sign_out",
         # How people come in and get back in; the links out of mails carry their own key.
         "access.sign_up",
         "access.finish_sign_up",

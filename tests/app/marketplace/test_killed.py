@@ -80,6 +80,7 @@ class Load:
         self.to_work_on: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.to_review: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self.failures: list[BaseException] = []
+        self.killed = threading.Event()
 
     def run(self, process: subprocess.Popen[bytes], seconds: float) -> None:
         """Put everybody to work and kill the server after a while, once each kind of thing was done."""
@@ -90,6 +91,7 @@ class Load:
         began = time.monotonic()
         while time.monotonic() < began + (seconds if self.bonuses else 60):
             time.sleep(0.05)
+        self.killed.set()
         kill(process)
         for thread in threads:
             thread.join(60)
@@ -109,7 +111,11 @@ class Load:
 
     def _create(self) -> None:
         token = f"{self.name}-{next(self.numbers)}"
-        hit_id = self.mturk.create_hit(**hit_params(Reward="0.01", UniqueRequestToken=token))["HIT"]["HITId"]
+        answer = self.mturk.create_hit(**hit_params(Reward="0.01", UniqueRequestToken=token))
+        if "HIT" not in answer and self.killed.is_set():
+            # The server died between the head and the body of its answer: nothing was acknowledged.
+            raise requests.ConnectionError
+        hit_id = answer["HIT"]["HITId"]
         self.hits[token] = hit_id
         self.to_work_on.put(hit_id)
 
