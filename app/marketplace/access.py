@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from flask import Blueprint, abort, current_app, flash, redirect, render_template, request, session, url_for
@@ -153,18 +154,10 @@ def new_password() -> ResponseReturnValue:
 @sessions.for_workers
 def change_password() -> ResponseReturnValue:
     """Set a new password by the old one; every other session ends."""
-    found: dict[str, str] = {}
-    if request.method == "POST":
-        old, new = request.form.get("old", ""), request.form.get("password", "")
-        try:
-            account = marketplace().change_worker_password(_me(), old, new)
-        except (refusals.PasswordWrong, refusals.PasswordUnfit) as refusal:
-            found[_field_of(refusal)] = refusal.message
-        else:
-            sessions.sign_in_worker(account)
-            flash(gettext("Your password is changed. Everywhere else you are signed out."), "success")
-            return redirect(url_for("worker.profile"), 303)
-    return _page("password_change.html", found, back=url_for("worker.profile"))
+    return _password_change(
+        lambda old, new: sessions.sign_in_worker(marketplace().change_worker_password(_me(), old, new)),
+        back=url_for("worker.profile"),
+    )
 
 
 @access.route("/requester/password/change", methods=["GET", "POST"])
@@ -172,18 +165,24 @@ def change_password() -> ResponseReturnValue:
 @sessions.for_requesters
 def change_requester_password() -> ResponseReturnValue:
     """Do the same in the requester console."""
+    requester_id = cast(str, session["requester_id"])
+    return _password_change(
+        lambda old, new: sessions.sign_in_requester(marketplace().change_requester_password(requester_id, old, new)),
+        back=url_for("requester.account"),
+    )
+
+
+def _password_change(change_and_sign_in: Callable[[str, str], None], *, back: str) -> ResponseReturnValue:
     found: dict[str, str] = {}
     if request.method == "POST":
-        old, new = request.form.get("old", ""), request.form.get("password", "")
         try:
-            account = marketplace().change_requester_password(cast(str, session["requester_id"]), old, new)
+            change_and_sign_in(request.form.get("old", ""), request.form.get("password", ""))
         except (refusals.PasswordWrong, refusals.PasswordUnfit) as refusal:
             found[_field_of(refusal)] = refusal.message
         else:
-            sessions.sign_in_requester(account)
             flash(gettext("Your password is changed. Everywhere else you are signed out."), "success")
-            return redirect(url_for("requester.account"), 303)
-    return _page("password_change.html", found, back=url_for("requester.account"))
+            return redirect(back, 303)
+    return _page("password_change.html", found, back=back)
 
 
 @access.route("/profile/address", methods=["GET", "POST"])
