@@ -167,7 +167,7 @@ def show_worker(name: str, as_json: bool) -> None:
 @worker.command("disable")
 @click.argument("name")
 def disable_worker(name: str) -> None:
-    """Close an account to its worker; work they hold can still be handed in and is paid."""
+    """Close an account to its worker. Work they hold can still be handed in and is paid."""
     with opened(read_settings()) as engine:
         account = engine.worker_account(name).worker
         engine.set_worker_disabled(account.worker_id, True, by=shell_user())
@@ -214,7 +214,7 @@ def adult(name: str, on: str) -> None:
 @click.argument("country", required=False)
 @click.argument("subdivision", required=False)
 def locale(name: str, country: str | None, subdivision: str | None) -> None:
-    """Write down where a worker lives (NO, or US CA); without a country it is taken back."""
+    """Write down where a worker lives (NO, or US CA). Without a country it is taken back."""
     with opened(read_settings()) as engine:
         account = engine.worker_account(name).worker
         engine.set_worker_locale(account.worker_id, country, subdivision, by=shell_user())

@@ -67,7 +67,7 @@ def test_two_makes_at_once_install_once(tmp_path: Path) -> None:
     bin_folder.mkdir(parents=True)
     (bin_folder / "python").write_text('#!/bin/sh\necho "$*" >> calls.txt\ncase "$*" in *editable*) sleep 1;; esac\n')
     (bin_folder / "python").chmod(0o755)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "VENV"))}
 
     runs = [
         subprocess.Popen(

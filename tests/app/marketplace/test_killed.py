@@ -115,6 +115,7 @@ class Load:
         if "HIT" not in answer and self.killed.is_set():
             # The server died between the head and the body of its answer: nothing was acknowledged.
             raise requests.ConnectionError
+        assert "HIT" in answer, answer["ResponseMetadata"]
         hit_id = answer["HIT"]["HITId"]
         self.hits[token] = hit_id
         self.to_work_on.put(hit_id)
