@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import inspect, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -197,7 +197,7 @@ def record_prediction(session: Session, attempt: Attempt, prediction: Prediction
     labels, numbers that are no probabilities, a label that is not the likeliest) is recorded as a failure.
     """
     locked_hit(session, attempt.assignment)
-    session.refresh(attempt)
+    reread(session, attempt)
     if attempt.state is not AttemptState.ASKING:
         return
     spec = task(attempt.hit.batch.round.task_code)
@@ -228,7 +228,7 @@ def record_prediction(session: Session, attempt: Attempt, prediction: Prediction
 def record_failure(session: Session, attempt: Attempt, reason: str) -> None:
     """Give the try back because the model gave no answer. An attempt that is answered already is left alone."""
     locked_hit(session, attempt.assignment)
-    session.refresh(attempt)
+    reread(session, attempt)
     if attempt.state is AttemptState.ASKING:
         _give_back(attempt, reason)
         session.flush()
@@ -378,8 +378,13 @@ def _attempts(session: Session, assignment: Assignment) -> list[Attempt]:
 def locked_hit(session: Session, assignment: Assignment) -> Hit:
     """Take the HIT's row lock, so that two tabs can't take the same try, and see the assignment as it is now."""
     hit = session.execute(select(Hit).where(Hit.id == assignment.hit_id).with_for_update()).scalar_one()
-    session.refresh(assignment)
+    reread(session, assignment)
     return hit
+
+
+def reread(session: Session, row: Assignment | Attempt) -> None:
+    """See a row as it is now, without letting go of the rows that it belongs to: those would be read again one by one."""
+    session.refresh(row, inspect(type(row)).column_attrs.keys())
 
 
 def _was_interrupted(attempt: Attempt, now: datetime) -> bool:

@@ -7,6 +7,7 @@ from typing import cast
 
 from flask import g, request
 from sqlalchemy import select
+from sqlalchemy.orm import contains_eager, joinedload
 
 from app.extensions import db
 from app.frames import Frame, read_frame
@@ -14,7 +15,7 @@ from app.services import services
 from app.tokens import Claim
 from hits.attempts import open_assignment
 from hits.errors import NotFound, WrongWorker
-from hits.models import Assignment, Hit, Worker
+from hits.models import Assignment, Hit, HitBatch, Worker
 from hits.states import HitKind
 
 
@@ -72,6 +73,12 @@ def claimed_assignment(kind: HitKind) -> Assignment:
         select(Assignment)
         .join(Assignment.hit)
         .join(Assignment.worker)
+        .options(
+            contains_eager(Assignment.worker),
+            contains_eager(Assignment.hit).options(
+                joinedload(Hit.batch).joinedload(HitBatch.round), joinedload(Hit.context)
+            ),
+        )
         .where(
             Assignment.mturk_assignment_id == claim.assignment_id,
             Worker.mturk_worker_id == claim.worker_id,

@@ -68,8 +68,11 @@ def ask() -> ResponseReturnValue:
     assignment = claimed_assignment(HitKind.CREATION)
     assignment_id = assignment.id
     typed = {name: request.form.get(name, "") for name in _answer_names(assignment.hit)}
+    # The answer is shown as this request has just stored it: reading it again would take as long as storing it.
+    session = db.session()
+    session.expire_on_commit = False
     try:
-        result = submit_attempt(db.session(), known.engine, known.clock, assignment_id, typed)
+        result = submit_attempt(session, known.engine, known.clock, assignment_id, typed)
     except (InvalidAnswer, InvalidInput) as error:
         field = error.field if isinstance(error, InvalidAnswer) else ""
         places = error.places if isinstance(error, AmbiguousAnswer) else ()
