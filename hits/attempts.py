@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import inspect, select
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -383,8 +383,8 @@ def locked_hit(session: Session, assignment: Assignment) -> Hit:
 
 
 def reread(session: Session, row: Assignment | Attempt) -> None:
-    """See a row as it is now, without letting go of the rows that it belongs to: those would be read again one by one."""
-    session.refresh(row, inspect(type(row)).column_attrs.keys())
+    """See a row as it is now, without letting go of the rows that it belongs to, which would be read again one by one."""
+    session.refresh(row, type(row).__table__.columns.keys())
 
 
 def _was_interrupted(attempt: Attempt, now: datetime) -> bool:
