@@ -383,7 +383,7 @@ def locked_hit(session: Session, assignment: Assignment) -> Hit:
 
 
 def reread(session: Session, row: Assignment | Attempt) -> None:
-    """See a row as it is now, without letting go of the rows that it belongs to, which would be read again one by one."""
+    """See a row as it is now, without letting go of the rows that it belongs to: those would be read again."""
     session.refresh(row, type(row).__table__.columns.keys())
 
 
