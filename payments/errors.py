@@ -4,7 +4,9 @@ PaymentsError
 ├── NoFeeSchedule            a day before the first fee schedule
 ├── UnbalancedTransaction    postings that don't sum to zero
 ├── LedgerConflict           the same key, other contents
-└── InvalidMonth             a month that is not written YYYY-MM
+├── InvalidMonth             a month that is not written YYYY-MM
+├── MonthNotClosable         a month that can't be closed now
+└── TableTooLong             a table that the wanted kind of file can't hold
 """
 
 from __future__ import annotations
@@ -52,3 +54,14 @@ class InvalidMonth(PaymentsError):
 
     def __init__(self, text: str) -> None:
         super().__init__(f"{text!r} is not a month. Write year and month, for example 2026-11.")
+
+
+class MonthNotClosable(PaymentsError):
+    """A month that can't be closed now; nothing was closed."""
+
+
+class TableTooLong(PaymentsError):
+    """A table that the wanted kind of file can't hold."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"{name} has {what}. Take CSV or Parquet instead.")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import calendar
-import csv
-import io
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import MAXYEAR, UTC, datetime
 from decimal import Decimal
 from typing import Final
 
@@ -20,59 +15,10 @@ from hits.models import Attempt, Example, Hit, HitBatch, Vote
 from hits.money import ZERO, from_cents
 from hits.states import Moderation, Verdict
 from hits.tasks import task
-from payments.errors import InvalidMonth
 from payments.ledger import Account, round_code
 from payments.models import LedgerTransaction, Payout, PayoutState, Posting, TransactionKind
-
-_MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
-#: A spreadsheet runs a cell that begins with one of these as a formula.
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
-
-
-@dataclass(frozen=True, order=True)
-class Month:
-    """A calendar month in UTC."""
-
-    year: int
-    number: int
-
-    @classmethod
-    def parse(cls, text: str) -> Month:
-        """Return the month written as ``2026-11``. Raises InvalidMonth."""
-        found = _MONTH.fullmatch(text.strip())
-        if found is None or not 1 <= int(found[1]) < MAXYEAR:
-            raise InvalidMonth(text)
-        return cls(int(found[1]), int(found[2]))
-
-    @classmethod
-    def of(cls, moment: datetime) -> Month:
-        """Return the month that a moment is in."""
-        utc = moment.astimezone(UTC)
-        return cls(utc.year, utc.month)
-
-    @property
-    def start(self) -> datetime:
-        return datetime(self.year, self.number, 1, tzinfo=UTC)
-
-    @property
-    def end(self) -> datetime:
-        """The first moment that no longer belongs to it."""
-        return self.next.start
-
-    @property
-    def next(self) -> Month:
-        return Month(self.year + self.number // 12, self.number % 12 + 1)
-
-    @property
-    def previous(self) -> Month:
-        return Month(self.year - (self.number == 1), (self.number - 2) % 12 + 1)
-
-    @property
-    def words(self) -> str:
-        return f"{calendar.month_name[self.number]} {self.year}"
-
-    def __str__(self) -> str:
-        return f"{self.year:04d}-{self.number:02d}"
+from payments.month import Month
+from payments.tables import Column, ColumnKind, Table
 
 
 @dataclass(frozen=True)
@@ -265,24 +211,19 @@ def example_in_words(session: Session, example: Example) -> ExampleInWords:
     )
 
 
-def neutralised(text: str) -> str:
-    """Return a text cell that no spreadsheet runs as a formula."""
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
-
-
 _COLUMNS: Final = (
-    "month",
-    "round",
-    "worker",
-    "assignments_approved",
-    "rewards",
-    "reward_fees",
-    "bonuses_promised",
-    "bonuses_paid",
-    "bonuses",
-    "bonus_fees",
-    "fees",
-    "total",
+    Column("month"),
+    Column("round"),
+    Column("worker"),
+    Column("assignments_approved", ColumnKind.COUNT),
+    Column("rewards", ColumnKind.MONEY),
+    Column("reward_fees", ColumnKind.MONEY),
+    Column("bonuses_promised", ColumnKind.MONEY),
+    Column("bonuses_paid", ColumnKind.COUNT),
+    Column("bonuses", ColumnKind.MONEY),
+    Column("bonus_fees", ColumnKind.MONEY),
+    Column("fees", ColumnKind.MONEY),
+    Column("total", ColumnKind.MONEY),
 )
 
 
@@ -314,17 +255,7 @@ def figures_row(figures: Figures) -> dict[str, int | Decimal]:
     }
 
 
-def report_csv(report: MonthReport) -> str:
-    """Return the report as CSV with numbers as plain numbers and text that can't run as a formula."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(_COLUMNS)
-    for row in report_rows(report):
-        writer.writerow([_cell(row[column]) for column in _COLUMNS])
-    return out.getvalue()
-
-
-def _cell(value: str | int | Decimal) -> str:
-    if isinstance(value, str):
-        return neutralised(value)
-    return str(value)
+def report_table(report: MonthReport) -> Table:
+    """Return the report as a table, one row by round and worker."""
+    rows = ([row[column.name] for column in _COLUMNS] for row in report_rows(report))
+    return Table(f"dynahit-{report.month}", _COLUMNS, rows)

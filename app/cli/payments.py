@@ -32,8 +32,10 @@ from app.services import services
 from hits.errors import InvalidInput
 from hits.money import display, usd
 from payments.ledger import record_deposit
+from payments.month import Month
 from payments.payouts import due_bonuses
-from payments.report import Month, Standing, month_report, report_csv, standing
+from payments.report import Standing, month_report, report_table, standing
+from payments.tables import write_csv
 
 group = AppGroup("payments", help="Pay bonuses, report, reconcile.")
 
@@ -96,7 +98,7 @@ def report(month_text: str | None, csv_path: Path | None, as_json: bool) -> None
     now = _standing()
     if csv_path is not None:
         try:
-            csv_path.write_text(report_csv(found), encoding="utf-8", newline="")
+            write_csv(report_table(found), csv_path)
         except OSError as error:
             raise InvalidInput(f"{csv_path} can't be written: {error.strerror}. Choose another file.") from error
     if as_json:

@@ -11,7 +11,9 @@ from app.services import services
 from hits.errors import NotFound
 from hits.money import from_cents
 from payments.models import PayoutState
-from payments.report import Month, month_report, months, report_csv
+from payments.month import Month
+from payments.report import month_report, months, report_table
+from payments.tables import csv_lines
 
 bp = Blueprint("finance", __name__, url_prefix="/finance")
 
@@ -58,7 +60,7 @@ def report_file() -> ResponseReturnValue:
     """Give a month by round and worker as a CSV file."""
     month = _month()
     return Response(
-        report_csv(month_report(db.session(), month)),
+        csv_lines(report_table(month_report(db.session(), month))),
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="dynahit-{month}.csv"'},
     )

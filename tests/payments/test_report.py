@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from datetime import UTC, datetime, timedelta, timezone
-from decimal import Decimal
-from pathlib import Path
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -19,20 +12,17 @@ from hits.models import Assignment
 from hits.money import from_cents, usd
 from hits.states import AssignmentState, Moderation, Verdict
 from payments import payouts
-from payments.errors import InvalidMonth
 from payments.ledger import record_deposit, record_reward
 from payments.models import Payout, PayoutState, Posting
+from payments.month import Month
 from payments.report import (
     Figures,
     Line,
-    Month,
     MonthReport,
     example_in_words,
     month_report,
     months,
-    neutralised,
-    report_csv,
-    report_rows,
+    report_table,
     standing,
 )
 from tests import factories
@@ -160,67 +150,6 @@ def test_an_example_is_shown_in_words_without_the_worker_s_id(session: Session) 
     assert example.writer.mturk_worker_id not in str(words)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "2026", "2026-00", "2026-13", "2026-1", "11-2026", "0000-01", "9999-12", "2026-11-01"]
-)
-def test_what_is_no_month_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(InvalidMonth, match="2026-11"):
-        Month.parse(text)
-
-
-def test_a_month_knows_its_neighbours_and_its_words() -> None:
-    december = Month.parse("2026-12")
-
-    assert (str(december.next), str(Month(2026, 1).previous), december.words) == (
-        "2027-01",
-        "2025-12",
-        "December 2026",
-    )
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
-def test_a_text_cell_that_would_run_as_a_formula_is_made_inert(text: str) -> None:
-    assert neutralised(text) == "'" + text
-
-
-def line(**fields: object) -> MonthReport:
-    values = {"round": "sentiment/1", "worker": "w-1", "figures": Figures(), **fields}
-    return MonthReport(NOVEMBER, (Line(**values),))  # type: ignore[arg-type]
-
-
-def test_the_csv_keeps_numbers_numeric_and_text_inert(tmp_path: Path) -> None:
-    report = line(round='=HYPERLINK("http://x")', worker="w-ü😀", figures=Figures(promised=Decimal("-0.30")))
-
-    path = tmp_path / "report.csv"
-    path.write_text(report_csv(report), encoding="utf-8", newline="")
-
-    [row] = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
-    assert row["round"] == '\'=HYPERLINK("http://x")'
-    assert row["worker"] == "w-ü😀"
-    assert row["bonuses_promised"] == "-0.30"
-    assert row["rewards"] == "0.00"
-
-
-cells = st.text(max_size=20)
-money = st.integers(-10_000_000, 10_000_000).map(from_cents)
-
-
-@given(round_=cells, worker=cells, rewards=money, bonuses=money, count=st.integers(0, 10**6))
-def test_whatever_is_in_it_the_csv_reads_back_the_same_and_no_text_starts_a_formula(
-    round_: str, worker: str, rewards: Decimal, bonuses: Decimal, count: int
-) -> None:
-    report = line(round=round_, worker=worker, figures=Figures(assignments=count, rewards=rewards, bonuses=bonuses))
-
-    head, row = list(csv.reader(io.StringIO(report_csv(report), newline="")))
-
-    wanted = report_rows(report)[0]
-    read = dict(zip(head, row, strict=True))
-    assert read["round"] == neutralised(round_)
-    assert not read["worker"].startswith(("=", "+", "-", "@", "\t", "\r"))
-    for column in ("rewards", "bonuses", "total", "assignments_approved"):
-        assert Decimal(read[column]) == wanted[column]
-
-
 def test_what_is_owed_now_agrees_with_the_promised_account(session: Session, clock: FixedClock) -> None:
     batch = factories.make_batch(session, bonus=usd("0.30"))
     for _ in range(3):
@@ -235,3 +164,26 @@ def test_what_is_owed_now_agrees_with_the_promised_account(session: Session, clo
     owed = session.scalar(select(func.sum(Payout.amount)).where(Payout.state == PayoutState.PLANNED))
 
     assert from_cents(int(promised or 0)) == owed == usd("0.60")
+
+
+def test_the_table_has_one_row_by_round_and_worker_whose_cells_fit_their_columns() -> None:
+    figures = Figures(2, usd("0.60"), usd("0.12"), 1, usd("0.30"), usd("0.06"), usd("0.30"))
+
+    table = report_table(MonthReport(NOVEMBER, (Line("sentiment/1", "w-1", figures),)))
+
+    assert [dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows] == [
+        {
+            "month": "2026-11",
+            "round": "sentiment/1",
+            "worker": "w-1",
+            "assignments_approved": 2,
+            "rewards": usd("0.60"),
+            "reward_fees": usd("0.12"),
+            "bonuses_promised": usd("0.30"),
+            "bonuses_paid": 1,
+            "bonuses": usd("0.30"),
+            "bonus_fees": usd("0.06"),
+            "fees": usd("0.18"),
+            "total": usd("1.08"),
+        }
+    ]

@@ -22,7 +22,8 @@ from app.cli.payment_output import (
 from app.operations.settle import PlanLine, Result, Settled, Settlement, SettlePlan
 from hits.money import usd
 from payments.models import PayoutState
-from payments.report import Amount, ExampleInWords, Figures, Line, Month, MonthReport, Standing
+from payments.month import Month
+from payments.report import Amount, ExampleInWords, Figures, Line, MonthReport, Standing
 
 EXAMPLE = ExampleInWords(
     "sentiment/1", "w-1", "Good [red]soup[/red] " * 9, "A [context]", "negative", "positive", "none"

@@ -21,7 +21,8 @@ from hits.money import usd
 from hits.states import Verdict
 from payments.ledger import record_deposit
 from payments.models import Payout, PayoutState
-from payments.report import Month, month_report, standing
+from payments.month import Month
+from payments.report import month_report, standing
 from tests.app.operations.people import Crowd
 from tests.market import Market, failing
 

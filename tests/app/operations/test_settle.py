@@ -21,7 +21,8 @@ from hits.models import Example, Round
 from hits.money import from_cents, usd
 from hits.states import AssignmentState, Moderation, Verdict
 from payments.models import LedgerTransaction, Payout, PayoutState, Posting
-from payments.report import Month, month_report
+from payments.month import Month
+from payments.report import month_report
 from tests import factories
 from tests.payments.builders import fooling_example, verified_example
 from tests.payments.senders import BonusDesk, Fault, Killed
