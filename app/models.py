@@ -12,6 +12,8 @@ from werkzeug.security import check_password_hash, generate_password_hash
 
 import hits.models  # noqa: F401 - registers its tables
 import payments.models  # noqa: F401 - registers its tables
+import qualification.limits_models  # noqa: F401 - registers its tables
+import qualification.models  # noqa: F401 - registers its tables
 from hits.db import Base, UtcDateTime
 
 ROLES = ("requester", "finance")
