@@ -10,6 +10,10 @@ class HitKind(StrEnum):
 
     CREATION = "creation"
     VALIDATION = "validation"
+    #: A paid quiz, by which people earn the right to write or to judge.
+    QUALIFICATION = "qualification"
+    #: Pays one worker whom no bonus can reach.
+    COMPENSATION = "compensation"
 
 
 class HitState(StrEnum):
@@ -55,9 +59,35 @@ class Verdict(StrEnum):
     FLAGGED = "flagged"
 
 
+class PracticeState(StrEnum):
+    """Whether a reviewer has looked at a new writer's example: validators get it only once it has passed."""
+
+    WAITING = "waiting"
+    PASSED = "passed"
+    FAILED = "failed"
+
+
 class Moderation(StrEnum):
     """What the requester decided about an example's flags."""
 
     OPEN = "open"
     DISMISSED = "dismissed"
     UPHELD = "upheld"
+
+
+class BadFaith(StrEnum):
+    """The only grounds on which work is rejected."""
+
+    NO_WORK = "no_work"
+    NONSENSE = "nonsense"
+    COPIED = "copied"
+    AUTOMATED = "automated"
+    OUT_OF_BOUNDS = "out_of_bounds"
+
+
+class RejectionState(StrEnum):
+    """sending (the call to the marketplace may have happened) -> rejected -> undone (approved after all)."""
+
+    SENDING = "sending"
+    REJECTED = "rejected"
+    UNDONE = "undone"
