@@ -1,5 +1,6 @@
 """The tables of the work. Importing this package registers all of them on ``hits.db.Base.metadata``."""
 
+from hits.models.care import Consent, ConsentText, Exposure, Rejection
 from hits.models.people import Worker
 from hits.models.rounds import Context, Hit, HitBatch, HitItem, ModelVersion, Round
 from hits.models.work import Assignment, Attempt, Example, Vote
@@ -7,12 +8,16 @@ from hits.models.work import Assignment, Attempt, Example, Vote
 __all__ = [
     "Assignment",
     "Attempt",
+    "Consent",
+    "ConsentText",
     "Context",
     "Example",
+    "Exposure",
     "Hit",
     "HitBatch",
     "HitItem",
     "ModelVersion",
+    "Rejection",
     "Round",
     "Vote",
     "Worker",

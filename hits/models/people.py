@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from datetime import datetime
 
-from sqlalchemy import String, select
+from sqlalchemy import CheckConstraint, String, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from hits.db import Base, UtcDateTime
@@ -16,11 +16,14 @@ class Worker(Base):
     """A person who writes or validates."""
 
     __tablename__ = "worker"
+    __table_args__ = (CheckConstraint("erased_at IS NULL OR mturk_worker_id LIKE 'erased-%'", name="erased_has_no_id"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     mturk_worker_id: Mapped[str] = mapped_column(String(64), unique=True)
     pseudonym: Mapped[str] = mapped_column(String(32), unique=True)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+    #: When the person was erased; ``mturk_worker_id`` is a made-up one from then on.
+    erased_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
 
     def __repr__(self) -> str:
         return f"<Worker {self.pseudonym}>"

@@ -41,6 +41,12 @@ class Assignment(Base):
     draft: Mapped[dict[str, str] | None] = mapped_column(JSON(none_as_null=True))
     #: Why a person must look before it is approved, for example work that was never done on our page.
     review_reason: Mapped[str | None] = mapped_column(String(200))
+    #: The text that the worker had agreed to when the page was opened; None before that, and nothing is kept then.
+    consent_text_id: Mapped[int | None] = mapped_column(ForeignKey("consent_text.id"))
+    #: When the worker chose to go on behind the warning of a task with disturbing texts.
+    warned_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    #: When the worker handed in what was done so far, before its end, of a task with disturbing texts.
+    left_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
 
     hit: Mapped[Hit] = relationship()
     worker: Mapped[Worker] = relationship()
