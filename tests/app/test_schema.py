@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import Engine, Inspector, inspect, text
 from sqlalchemy.exc import DatabaseError
 
+import app.models  # noqa: F401 - registers every table
 from app import schema
 from hits.db import Base, engine_for
-from tests.conftest import register_tables
 
 
 @contextmanager
@@ -64,7 +64,6 @@ def triggers(engine: Engine) -> list[Any]:
 @pytest.fixture
 def from_models(database_url: str) -> dict[str, Any]:
     """What the models alone make of the empty database, which is empty again afterwards."""
-    register_tables()
     with opened(database_url) as engine:
         Base.metadata.create_all(engine)
         found = described(engine)
