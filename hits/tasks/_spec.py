@@ -112,13 +112,36 @@ class WorkedExample:
 
 @dataclass(frozen=True)
 class QuizItem:
-    """One question of the task's quiz; ``right`` is a label code and never reaches the browser.
+    """One question of the readers' quiz; ``right`` is a label code and never reaches the browser.
 
     ``context`` where the question needs one, and ``marked`` the stretch of it that is marked as the answer.
     """
 
     text: str
     right: str
+    feedback: str
+    context: Mapping[str, str] = field(default_factory=dict)
+    marked: str = ""
+
+
+class Fit(StrEnum):
+    """Whether what somebody wrote for a goal will do."""
+
+    FITS = "fits"
+    OTHER_LABEL = "other_label"
+    BREAKS_RULE = "breaks_rule"
+
+
+@dataclass(frozen=True)
+class WriterItem:
+    """One question of the writers' quiz: would ``text``, written for the label ``goal``, do?
+
+    ``right`` never reaches the browser. ``context`` and ``marked`` as in QuizItem.
+    """
+
+    text: str
+    goal: str
+    right: Fit
     feedback: str
     context: Mapping[str, str] = field(default_factory=dict)
     marked: str = ""
@@ -164,12 +187,17 @@ class TaskSpec:
     default_model: str
     language: str = "en"
     content_warning: str | None = None
+    #: Of a task with a warning: what its HITs' titles say, and what its consent text adds.
+    content_note: str = ""
+    consent_addition: str | None = None
     goals: tuple[str, ...] = ()
     rejecting_labels: tuple[str, ...] = ()
     goal_words: str = "Write {goal} that the model takes for something else."
     #: How one of its examples is called, for readers and in lists.
     item_name: str = "statement"
     vote_choices: tuple[Choices, ...] = ()
+    #: ``quiz`` is for those who judge, this one for those who write.
+    writer_quiz: tuple[WriterItem, ...] = ()
     _by_code: dict[str, Label] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -447,9 +475,17 @@ def _span_findings(spec: TaskSpec) -> list[str]:
 def _quiz_findings(spec: TaskSpec) -> list[str]:
     findings = []
     span = spec.span_input
-    for item in spec.quiz:
-        if item.right not in spec.label_codes:
-            findings.append(f"quiz item {item.text!r} has unknown label {item.right!r}")
+    findings += [
+        f"quiz item {item.text!r} has unknown label {item.right!r}"
+        for item in spec.quiz
+        if item.right not in spec.label_codes
+    ]
+    findings += [
+        f"quiz item {item.text!r} has {item.goal!r}, which writers are never asked for"
+        for item in spec.writer_quiz
+        if item.goal not in (spec.goals or spec.label_codes)
+    ]
+    for item in (*spec.quiz, *spec.writer_quiz):
         if item.context:
             findings += _context_findings(spec, item.context, f"quiz item {item.text!r}")
         if span is not None and len(occurrences(item.context.get(span.of, ""), item.marked)) != 1:

@@ -1,6 +1,16 @@
 """Hate speech: does a message attack people for the group that they belong to? Examples use invented groups only."""
 
-from hits.tasks._spec import Choices, ContextField, Label, QuizItem, TaskSpec, TextInput, WorkedExample
+from hits.tasks._spec import (
+    Choices,
+    ContextField,
+    Fit,
+    Label,
+    QuizItem,
+    TaskSpec,
+    TextInput,
+    WorkedExample,
+    WriterItem,
+)
 
 TASK = TaskSpec(
     code="hate",
@@ -153,8 +163,133 @@ TASK = TaskSpec(
             "hateful",
             "It calls a whole group dishonest.",
         ),
+        QuizItem(
+            "I would not want a moon worshipper as a neighbour.",
+            "hateful",
+            "It shuts people out for their religion alone.",
+        ),
+        QuizItem(
+            "The mayor of Quillby has broken every promise that he made.",
+            "not_hateful",
+            "It is about what one person did in office.",
+        ),
+        QuizItem(
+            "You can tell by the dirt that Quillby folk were here.",
+            "hateful",
+            "It calls a whole group dirty.",
+        ),
+        QuizItem(
+            "I left the moon worshippers because I no longer believe what they teach.",
+            "not_hateful",
+            "It says what somebody believes, and attacks nobody.",
+        ),
+    ),
+    writer_quiz=(
+        WriterItem(
+            "Quillby folk can't be trusted with a till.",
+            "hateful",
+            Fit.FITS,
+            "It calls a whole group thieves, in quiet words.",
+        ),
+        WriterItem(
+            "That bridge in Quillby is a disgrace to engineering.",
+            "hateful",
+            Fit.OTHER_LABEL,
+            "It is about a bridge. Readers will call it not hateful.",
+        ),
+        WriterItem(
+            "I can't bear the trumpet next door any longer.",
+            "not_hateful",
+            Fit.FITS,
+            "Anger at what one person does is not hateful in this sense.",
+        ),
+        WriterItem(
+            "Moon worshippers are welcome here, as long as they stay outside.",
+            "not_hateful",
+            Fit.OTHER_LABEL,
+            "It shuts people out for their religion. Readers will call it hateful.",
+        ),
+        WriterItem(
+            "People from Quillby should all get a good beating.",
+            "hateful",
+            Fit.BREAKS_RULE,
+            "It calls for violence, which the rules forbid, whoever it is against.",
+        ),
+        WriterItem(
+            "M0on w0rsh1ppers are all l1ars.",
+            "hateful",
+            Fit.BREAKS_RULE,
+            "It is spelled to trick the model. Spell normally.",
+        ),
+        WriterItem(
+            "He wrote that people from Quillby are lazy, and I find that shameful.",
+            "not_hateful",
+            Fit.FITS,
+            "It reports a hateful thought and rejects it.",
+        ),
+        WriterItem(
+            "A friend says that moon worshippers steal; she is wrong and should say sorry.",
+            "hateful",
+            Fit.OTHER_LABEL,
+            "It rejects the hateful thought. Readers will call it not hateful.",
+        ),
+        WriterItem(
+            "My boss shouts at everybody, and I hope that he retires soon.",
+            "not_hateful",
+            Fit.FITS,
+            "It is about one person's deeds, not about a group.",
+        ),
+        WriterItem(
+            "No wonder that the shelf is crooked: a Quillby carpenter built it, and they can't measure.",
+            "hateful",
+            Fit.FITS,
+            "One shelf is used to run down a whole group.",
+        ),
+        WriterItem(
+            "For a moon worshipper he is surprisingly clean.",
+            "not_hateful",
+            Fit.OTHER_LABEL,
+            "The praise says that the others are not. Readers will call it hateful.",
+        ),
+        WriterItem(
+            "Anna Berger from our street is as stupid as everybody from Quillby.",
+            "hateful",
+            Fit.BREAKS_RULE,
+            "It names a person who could be real.",
+        ),
+        WriterItem(
+            "Les gens de Quillby sont charmants.",
+            "not_hateful",
+            Fit.BREAKS_RULE,
+            "It is friendly, but not in English.",
+        ),
+        WriterItem(
+            "The team from Quillby was outplayed from the first minute.",
+            "not_hateful",
+            Fit.FITS,
+            "It is about how a team played.",
+        ),
+        WriterItem(
+            "Moon worshippers may pray, but not where decent people have to see them.",
+            "hateful",
+            Fit.FITS,
+            "It shuts people out, and says that they are not decent.",
+        ),
+        WriterItem(
+            "Old people from the hills are a burden and nothing else.",
+            "not_hateful",
+            Fit.OTHER_LABEL,
+            "It degrades people for their age and origin. Readers will call it hateful.",
+        ),
     ),
     default_model="embedded:hate",
+    content_note="contains hateful language",
+    consent_addition=(
+        "This task is about hateful language. You may read messages that attack groups of people, or be asked to write"
+        " one about an invented group, as material for programs that recognise such messages. Reading them can weigh"
+        " on you, also later. A message is shown only when you ask for it, and only so many in a day. You can stop at"
+        " any point: what you have done by then is handed in and paid."
+    ),
     content_warning=(
         "This task is about hateful language: you may read messages that attack groups of people. You can stop at any"
         " time and return the HIT; it costs you nothing. If it weighs on you, talk to somebody you trust."

@@ -1,6 +1,6 @@
 """Natural language inference: does a statement follow from a passage, contradict it, or neither?"""
 
-from hits.tasks._spec import ContextField, Label, QuizItem, TaskSpec, TextInput, WorkedExample
+from hits.tasks._spec import ContextField, Fit, Label, QuizItem, TaskSpec, TextInput, WorkedExample, WriterItem
 
 _MARKET = (
     "The market on the harbour square opens every Saturday at seven. In winter about thirty traders come, in summer"
@@ -17,6 +17,18 @@ _LIBRARY = (
 _FERRY = (
     "The ferry to the island takes forty minutes and leaves three times a day. Cars have to be booked in advance;"
     " walkers and cyclists just come to the pier."
+)
+_MILL = (
+    "The old mill stands by the river, two kilometres below the village. It ground flour until 1951 and has been a"
+    " youth hostel since 1968. Its wheel still turns, but only for visitors: the electricity comes from the village."
+)
+_CHOIR = (
+    "Our choir meets on Thursdays at the school. It has forty singers, most of them over fifty. In December it sings in"
+    " the hospital; in June it travels, last year to Lisbon."
+)
+_SNOW = (
+    "It snowed from Monday to Wednesday. The pass was closed on Tuesday and opened again on Friday morning. The school"
+    " bus, which goes over the pass, did not run while it was closed."
 )
 
 TASK = TaskSpec(
@@ -169,6 +181,138 @@ TASK = TaskSpec(
             "neutral",
             "The passage says how to come, not how many come in which way.",
             {"premise": _FERRY},
+        ),
+        QuizItem(
+            "Ada had her first lessons in the rooms of the club.",
+            "neutral",
+            "Her grandmother taught her; where, the passage does not say.",
+            {"premise": _CHESS},
+        ),
+        QuizItem(
+            "What the carpenters found kept the library closed for longer.",
+            "entailment",
+            "The opening was moved because of the rot.",
+            {"premise": _LIBRARY},
+        ),
+        QuizItem(
+            "Whoever walks to the pier must have booked the day before.",
+            "contradiction",
+            "Walkers just come to the pier.",
+            {"premise": _FERRY},
+        ),
+    ),
+    writer_quiz=(
+        WriterItem(
+            "Guests can sleep in a building that once made flour.",
+            "entailment",
+            Fit.FITS,
+            "The mill ground flour and is a youth hostel now.",
+            {"premise": _MILL},
+        ),
+        WriterItem(
+            "The hostel is popular with families.",
+            "entailment",
+            Fit.OTHER_LABEL,
+            "The passage does not say who stays there. Readers will call it neither.",
+            {"premise": _MILL},
+        ),
+        WriterItem(
+            "The wheel has stood still since 1951.",
+            "contradiction",
+            Fit.FITS,
+            "Its wheel still turns.",
+            {"premise": _MILL},
+        ),
+        WriterItem(
+            "The mill stood empty between 1951 and 1968.",
+            "neutral",
+            Fit.FITS,
+            "Likely, but the passage does not say what it was in those years.",
+            {"premise": _MILL},
+        ),
+        WriterItem(
+            "The wheel makes the electricity of the hostel.",
+            "contradiction",
+            Fit.FITS,
+            "The electricity comes from the village.",
+            {"premise": _MILL},
+        ),
+        WriterItem(
+            "The passage about the mill has three sentences.",
+            "neutral",
+            Fit.BREAKS_RULE,
+            "It is about the passage's length, not about what it says.",
+            {"premise": _MILL},
+        ),
+        WriterItem(
+            "The choir sings outside its school at least once a year.",
+            "entailment",
+            Fit.FITS,
+            "In December it sings in the hospital.",
+            {"premise": _CHOIR},
+        ),
+        WriterItem(
+            "The conductor of the choir is a teacher.",
+            "neutral",
+            Fit.FITS,
+            "It meets at a school, but nothing is said of its conductor.",
+            {"premise": _CHOIR},
+        ),
+        WriterItem(
+            "Most of the singers are younger than forty.",
+            "contradiction",
+            Fit.FITS,
+            "Most of them are over fifty.",
+            {"premise": _CHOIR},
+        ),
+        WriterItem(
+            "The choir has thirty singers.",
+            "entailment",
+            Fit.OTHER_LABEL,
+            "It has forty. Readers will call it definitely incorrect.",
+            {"premise": _CHOIR},
+        ),
+        WriterItem(
+            "Teh ch0ir n3ver l3aves its town.",
+            "contradiction",
+            Fit.BREAKS_RULE,
+            "It is spelled to trick the model. Spell normally.",
+            {"premise": _CHOIR},
+        ),
+        WriterItem(
+            "No school bus went over the pass on Wednesday.",
+            "neutral",
+            Fit.OTHER_LABEL,
+            "The pass was closed then, so it follows. Readers will call it definitely correct.",
+            {"premise": _SNOW},
+        ),
+        WriterItem(
+            "On Thursday evening you could drive over the pass.",
+            "contradiction",
+            Fit.FITS,
+            "It opened again on Friday morning.",
+            {"premise": _SNOW},
+        ),
+        WriterItem(
+            "Snow fell on at least three days in a row.",
+            "entailment",
+            Fit.FITS,
+            "Monday to Wednesday are three days.",
+            {"premise": _SNOW},
+        ),
+        WriterItem(
+            "The pass is higher than 2,000 metres, as any map of the region shows.",
+            "neutral",
+            Fit.BREAKS_RULE,
+            "A reader would have to look it up.",
+            {"premise": _SNOW},
+        ),
+        WriterItem(
+            "It was the hardest winter for years.",
+            "contradiction",
+            Fit.OTHER_LABEL,
+            "The passage does not say. Readers will call it neither.",
+            {"premise": _SNOW},
         ),
     ),
     default_model="embedded:nli",

@@ -1,6 +1,16 @@
 """Extractive question answering: the answer to the writer's question is a stretch of the passage."""
 
-from hits.tasks._spec import ContextField, Label, QuizItem, SpanInput, TaskSpec, TextInput, WorkedExample
+from hits.tasks._spec import (
+    ContextField,
+    Fit,
+    Label,
+    QuizItem,
+    SpanInput,
+    TaskSpec,
+    TextInput,
+    WorkedExample,
+    WriterItem,
+)
 
 _BRIDGE = (
     "The old bridge at Tarn was built of oak in 1742 and carried carts until a flood took it in 1811. Its successor, of"
@@ -18,6 +28,15 @@ _LIGHTHOUSE = (
 _BREAD = (
     "For the flat bread of the valley, rye flour is mixed with sour milk instead of water. The dough rests for a night"
     " and is baked on hot slate for four minutes on each side. Salt is only sprinkled on at the table."
+)
+_ORCHARD = (
+    "The orchard behind the monastery has sixty apple trees of nine kinds. The monks press most of the apples into"
+    " juice; the rest they store in straw under the chapel, where they keep until April."
+)
+_CLOCK = (
+    "In 1903 the town hall was given a clock with two faces. The one to the market runs well, while the one to the"
+    " river has been three minutes slow since a storm in 1931. Nobody has had it set right: the ferrymen like those"
+    " three minutes."
 )
 
 TASK = TaskSpec(
@@ -190,6 +209,157 @@ TASK = TaskSpec(
             "The marked words go too far: hot slate is the answer.",
             {"passage": _BREAD},
             "hot slate for four minutes on each side. Salt",
+        ),
+        QuizItem(
+            "When does the queen look for a nest?",
+            "right",
+            "In spring she looks for an empty one.",
+            {"passage": _BEES},
+            "In spring",
+        ),
+        QuizItem(
+            "How long did Ines keep the lighthouse?",
+            "wrong",
+            "Her father kept it for thirty-one years; she kept it from 1954 to 1979.",
+            {"passage": _LIGHTHOUSE},
+            "thirty-one years",
+        ),
+        QuizItem(
+            "Which flour is the bread made of?",
+            "right",
+            "Rye flour is mixed with sour milk.",
+            {"passage": _BREAD},
+            "rye flour",
+        ),
+    ),
+    writer_quiz=(
+        WriterItem(
+            "Where do the monks keep apples in winter?",
+            "right",
+            Fit.FITS,
+            "One answer, and it stands in the passage.",
+            {"passage": _ORCHARD},
+            "in straw under the chapel",
+        ),
+        WriterItem(
+            "How many trees of each kind are there?",
+            "right",
+            Fit.OTHER_LABEL,
+            "Nine is the number of kinds. The passage does not say how many trees each has.",
+            {"passage": _ORCHARD},
+            "nine",
+        ),
+        WriterItem(
+            "Are most of the apples made into juice?",
+            "right",
+            Fit.BREAKS_RULE,
+            "It is answered by yes or no.",
+            {"passage": _ORCHARD},
+            "most of the apples",
+        ),
+        WriterItem(
+            "Until when can the monks eat apples of their own?",
+            "right",
+            Fit.FITS,
+            "They keep until then, so a reader must only put two and two together.",
+            {"passage": _ORCHARD},
+            "April",
+        ),
+        WriterItem(
+            "What is the second word of the passage?",
+            "right",
+            Fit.BREAKS_RULE,
+            "It asks about the words of the passage, not about what it says.",
+            {"passage": _ORCHARD},
+            "orchard",
+        ),
+        WriterItem(
+            "How many sorts of apple grow there?",
+            "right",
+            Fit.FITS,
+            "“Sorts” for “kinds”: own words, one right answer.",
+            {"passage": _ORCHARD},
+            "nine",
+        ),
+        WriterItem(
+            "Who presses the apples?",
+            "right",
+            Fit.OTHER_LABEL,
+            "The monks do. A monastery is a building, so readers will call it wrong.",
+            {"passage": _ORCHARD},
+            "monastery",
+        ),
+        WriterItem(
+            "Which face of the clock tells the wrong time?",
+            "right",
+            Fit.FITS,
+            "One answer, marked whole.",
+            {"passage": _CLOCK},
+            "the one to the river",
+        ),
+        WriterItem(
+            "What made the clock slow?",
+            "right",
+            Fit.FITS,
+            "It has been slow since then, and no other cause is named.",
+            {"passage": _CLOCK},
+            "a storm",
+        ),
+        WriterItem(
+            "Who is glad that one face is slow?",
+            "right",
+            Fit.FITS,
+            "They like those three minutes.",
+            {"passage": _CLOCK},
+            "the ferrymen",
+        ),
+        WriterItem(
+            "When did the storm hit the clock?",
+            "right",
+            Fit.OTHER_LABEL,
+            "That is when it was given. The storm came in 1931.",
+            {"passage": _CLOCK},
+            "1903",
+        ),
+        WriterItem(
+            "For how many years had both faces run well when the storm came?",
+            "right",
+            Fit.OTHER_LABEL,
+            "Twenty-eight years, and that does not stand in the passage.",
+            {"passage": _CLOCK},
+            "1931",
+        ),
+        WriterItem(
+            "Quand l'horloge fut-elle offerte ?",
+            "right",
+            Fit.BREAKS_RULE,
+            "The answer is right, but the question is not in English.",
+            {"passage": _CLOCK},
+            "In 1903",
+        ),
+        WriterItem(
+            "Does the clock have two faces?",
+            "right",
+            Fit.BREAKS_RULE,
+            "It is answered by yes or no.",
+            {"passage": _CLOCK},
+            "two faces",
+        ),
+        WriterItem(
+            "Which face should you look at to catch a train?",
+            "right",
+            Fit.FITS,
+            "The one that runs well. The question uses none of the passage's words for it.",
+            {"passage": _CLOCK},
+            "The one to the market",
+        ),
+        WriterItem(
+            "Who was mayor when the clock was put up?",
+            "right",
+            Fit.OTHER_LABEL,
+            "The passage names no mayor. Readers will call it wrong.",
+            {"passage": _CLOCK},
+            "the town hall",
         ),
     ),
     default_model="embedded:qa",

@@ -1,6 +1,6 @@
 """Sentiment: the writer aims at negative, positive or neutral, and another person must agree."""
 
-from hits.tasks._spec import ContextField, Label, QuizItem, TaskSpec, TextInput, WorkedExample
+from hits.tasks._spec import ContextField, Fit, Label, QuizItem, TaskSpec, TextInput, WorkedExample, WriterItem
 
 TASK = TaskSpec(
     code="sentiment",
@@ -76,6 +76,114 @@ TASK = TaskSpec(
         QuizItem("I have been to worse concerts, but only two.", "negative", "Nearly the worst: that is no praise."),
         QuizItem("My only complaint is that it ended.", "positive", "The complaint is a compliment."),
         QuizItem("The blue tent sleeps four, the green one six.", "neutral", "A comparison without a preference."),
+        QuizItem(
+            "Nobody could call this tea weak, or drinkable.",
+            "negative",
+            "Not drinkable is blame; not weak is no praise.",
+        ),
+        QuizItem(
+            "I had planned to stay an hour and stayed until they closed.", "positive", "Staying longer is praise."
+        ),
+        QuizItem("The lift holds six people.", "neutral", "A fact, and nothing else."),
+        QuizItem("The film ended, which I had begun to doubt.", "negative", "It says that the film was far too long."),
+    ),
+    writer_quiz=(
+        WriterItem(
+            "The room had a view, if you count the bins.",
+            "negative",
+            Fit.FITS,
+            "The praise is mock; any reader hears the complaint.",
+        ),
+        WriterItem(
+            "I h4te th1s pl@ce s.o m.u.c.h.",
+            "negative",
+            Fit.BREAKS_RULE,
+            "It is spelled to trick the model. Spell normally.",
+        ),
+        WriterItem(
+            "The soup was served at one o'clock.",
+            "positive",
+            Fit.OTHER_LABEL,
+            "A report. Readers will call it neutral.",
+        ),
+        WriterItem(
+            "I would walk through the rain again for that soup.",
+            "positive",
+            Fit.FITS,
+            "No word of praise is used, and yet it is praise.",
+        ),
+        WriterItem(
+            "The bus stops in front of the library and at the station.",
+            "neutral",
+            Fit.FITS,
+            "A plain report.",
+        ),
+        WriterItem(
+            "The bus is late as always, what else.",
+            "neutral",
+            Fit.OTHER_LABEL,
+            "“As always, what else” complains: readers will call it negative.",
+        ),
+        WriterItem(
+            "This positive statement will surely fool the model.",
+            "positive",
+            Fit.BREAKS_RULE,
+            "It talks about the model and about its own label.",
+        ),
+        WriterItem(
+            "Our neighbour Karin Lund from 4 Mill Street sings badly.",
+            "negative",
+            Fit.BREAKS_RULE,
+            "It names a private person and where she lives.",
+        ),
+        WriterItem(
+            "The museum has three floors and a lift.",
+            "neutral",
+            Fit.FITS,
+            "Two facts and no judgement.",
+        ),
+        WriterItem(
+            "They promised us a quiet room, and the disco below kept its own promise.",
+            "negative",
+            Fit.FITS,
+            "Irony, but with one reading only: the room was loud.",
+        ),
+        WriterItem(
+            "My only regret is that we booked two nights and not ten.",
+            "positive",
+            Fit.FITS,
+            "The regret is a compliment.",
+        ),
+        WriterItem(
+            "The new cups are larger and, at last, they don't leak.",
+            "neutral",
+            Fit.OTHER_LABEL,
+            "“At last” is glad about it: readers will call it positive.",
+        ),
+        WriterItem(
+            "Good good gr8 xqzt good.",
+            "positive",
+            Fit.BREAKS_RULE,
+            "It is no sentence, and random characters are against the rules.",
+        ),
+        WriterItem(
+            "The train left on time and arrived on time.",
+            "negative",
+            Fit.OTHER_LABEL,
+            "Nobody is unhappy here: readers will call it neutral or positive.",
+        ),
+        WriterItem(
+            "Ce restaurant est une merveille.",
+            "positive",
+            Fit.BREAKS_RULE,
+            "It is praise, but not in English.",
+        ),
+        WriterItem(
+            "It would be a lovely bakery if it had bread after ten in the morning.",
+            "negative",
+            Fit.FITS,
+            "The friendly words carry a complaint.",
+        ),
     ),
     default_model="embedded:sentiment",
 )
