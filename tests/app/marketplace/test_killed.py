@@ -80,7 +80,6 @@ class Load:
         self.to_work_on: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.to_review: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self.failures: list[BaseException] = []
-        self.killed = threading.Event()
 
     def run(self, process: subprocess.Popen[bytes], seconds: float) -> None:
         """Put everybody to work and kill the server after a while, once each kind of thing was done."""
@@ -91,7 +90,7 @@ class Load:
         began = time.monotonic()
         while time.monotonic() < began + (seconds if self.bonuses else 60):
             time.sleep(0.05)
-        self.killed.set()
+        assert process.poll() is None, "the marketplace ended by itself"
         kill(process)
         for thread in threads:
             thread.join(60)
@@ -112,10 +111,10 @@ class Load:
     def _create(self) -> None:
         token = f"{self.name}-{next(self.numbers)}"
         answer = self.mturk.create_hit(**hit_params(Reward="0.01", UniqueRequestToken=token))
-        if "HIT" not in answer and self.killed.is_set():
-            # The server died between the head and the body of its answer: nothing was acknowledged.
+        if "HIT" not in answer:
+            # boto3 takes an answer whose connection broke between head and body for an empty one: nothing was
+            # acknowledged.
             raise requests.ConnectionError
-        assert "HIT" in answer, answer["ResponseMetadata"]
         hit_id = answer["HIT"]["HITId"]
         self.hits[token] = hit_id
         self.to_work_on.put(hit_id)
@@ -219,7 +218,6 @@ def play(database_url: str, kills: int, seconds: float) -> None:
         engine.close()
 
 
-@pytest.mark.slow
 def test_what_was_acknowledged_before_a_kill_under_load_is_there_after_a_restart(database_url: str) -> None:
     play(database_url, kills=2, seconds=3)
 
