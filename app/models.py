@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import JSON, String
+from sqlalchemy import JSON, String, Table, event
 from sqlalchemy.orm import Mapped, mapped_column
 from werkzeug.security import check_password_hash, generate_password_hash
 
 import hits.models  # noqa: F401 - registers its tables
+import payments.closed_months
 import payments.models  # noqa: F401 - registers its tables
 import qualification.limits_models  # noqa: F401 - registers its tables
 import qualification.models  # noqa: F401 - registers its tables
@@ -68,3 +69,46 @@ class AuditEntry(Base):
     action: Mapped[str] = mapped_column(String(60))
     subject: Mapped[str] = mapped_column(String(120))
     detail: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+
+_APPEND_ONLY: Final = "the audit trail is append-only"
+
+#: The statements, by database, that forbid changing the audit trail; a migration runs them.
+AUDIT_GUARDS: Final[dict[str, tuple[str, ...]]] = {
+    "sqlite": tuple(
+        f"CREATE TRIGGER audit_entry_no_{verb} BEFORE {verb.upper()} ON audit_entry "
+        f"BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END"
+        for verb in ("update", "delete")
+    ),
+    "postgresql": (
+        "CREATE OR REPLACE FUNCTION forbid_audit_change() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION '{_APPEND_ONLY}'; END $$",
+        "CREATE TRIGGER audit_entry_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_entry "
+        "FOR EACH STATEMENT EXECUTE FUNCTION forbid_audit_change()",
+    ),
+}
+
+
+@event.listens_for(AuditEntry.__table__, "after_create")
+def _guard_audit_trail(_table: Table, connection: Any, **_options: Any) -> None:
+    """Put the guards on a database that ``create_all`` makes."""
+    for statement in AUDIT_GUARDS[connection.dialect.name]:
+        connection.exec_driver_sql(statement)
+
+
+class ReconcileRun(Base):
+    """One run of reconcile on one marketplace: when, and what it found."""
+
+    __tablename__ = "reconcile_run"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[datetime] = mapped_column(UtcDateTime(), index=True)
+    endpoint: Mapped[str] = mapped_column(String(200))
+    clean: Mapped[bool] = mapped_column()
+    #: The line that clean books print, or how much was found.
+    summary: Mapped[str] = mapped_column(String(1000))
+    #: Each finding: kind, subject, what, todo.
+    findings: Mapped[list[dict[str, str]]] = mapped_column(JSON)
+    seconds: Mapped[int] = mapped_column(default=0)
+    #: When the alert about the findings went out by mail; None while it has not, or need not.
+    mailed_at: Mapped[datetime | None] = mapped_column(UtcDateTime())

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, selectinload
 
 from hits.models import Assignment, Round
 from hits.money import from_cents, to_cents
+from payments.closed_months import in_open_month
 from payments.errors import LedgerConflict, UnbalancedTransaction
 from payments.fees import bonus_fee, reward_fee
 from payments.models import LedgerTransaction, Payout, Posting, TransactionKind
@@ -63,29 +64,32 @@ def post(
 ) -> LedgerTransaction:
     """Book a transaction and return it; lines of $0.00 are left out. Flushes, never commits.
 
-    A key that is booked with the same contents returns what is booked, whatever the time. Raises
-    UnbalancedTransaction if the postings don't sum to zero, LedgerConflict if the key is booked with other contents.
+    A key that is booked with the same contents returns what is booked, whatever the time. What is of a closed month
+    is booked at the start of the first open one. Raises UnbalancedTransaction if the postings don't sum to zero,
+    LedgerConflict if the key is booked with other contents.
     """
     lines = {account: to_cents(amount) for account, amount in postings.items() if amount}
     if total := sum(lines.values()):
         raise UnbalancedTransaction(key, total)
     booked = _booked(session, key)
-    if booked is None:
+    while booked is None:
+        at = in_open_month(session, now)
         transaction = LedgerTransaction(
             key=key,
             kind=kind,
             reference=reference,
             round_id=round_id,
-            at=now,
+            at=at,
             postings=[Posting(account=account, cents=cents) for account, cents in lines.items()],
         )
         try:
             with session.begin_nested():
                 session.add(transaction)
         except IntegrityError:
-            # Another process booked the key between our look and our insert; anything else is a real error.
+            # Another process booked the key, or closed the month, between our look and our insert; anything else is a
+            # real error.
             booked = _booked(session, key)
-            if booked is None:
+            if booked is None and in_open_month(session, now) == at:
                 raise
         else:
             return transaction
