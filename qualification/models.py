@@ -183,6 +183,8 @@ class QualificationGrant(Base):
     expires_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
     revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
     ending: Mapped[Ending | None] = mapped_column(by_value(Ending))
+    #: Set by a reset: a revocation from before keeps its holder from earning it again no more.
+    lifted_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
     #: Why it was granted, and once it ends why that; shown to its holder.
     reason: Mapped[str] = mapped_column(String(500), default="")
     #: Who granted it, and once it ends who took it away.

@@ -485,7 +485,8 @@ def _quiz_findings(spec: TaskSpec) -> list[str]:
         for item in spec.writer_quiz
         if item.goal not in (spec.goals or spec.label_codes)
     ]
-    for item in (*spec.quiz, *spec.writer_quiz):
+    items: tuple[QuizItem | WriterItem, ...] = (*spec.quiz, *spec.writer_quiz)
+    for item in items:
         if item.context:
             findings += _context_findings(spec, item.context, f"quiz item {item.text!r}")
         if span is not None and len(occurrences(item.context.get(span.of, ""), item.marked)) != 1:

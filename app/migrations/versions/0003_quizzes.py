@@ -133,6 +133,7 @@ def upgrade() -> None:
             ),
             nullable=True,
         ),
+        sa.Column("lifted_at", hits.db.UtcDateTime(), nullable=True),
         sa.Column("reason", sa.String(length=500), nullable=False),
         sa.Column("by", sa.String(length=80), nullable=False),
         sa.Column("cause", sa.String(length=500), nullable=True),
