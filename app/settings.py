@@ -38,6 +38,22 @@ class Settings(BaseSettings):
     aws_secret_access_key: SecretStr = Field(description="Its secret.")
     requester_name: str = Field(default="dynahit", description="Who asks, as shown to workers.")
     contact: str = Field(default="the person who invited you", description="Whom workers can reach.")
+    consent_file: Path | None = Field(
+        default=None,
+        description="Text file with what people agree to before they take part; unset, the text that comes with"
+        " dynahit. A changed text is a new version, and everybody is asked again.",
+    )
+    support_line: str = Field(
+        default="",
+        max_length=300,
+        description="Where people who are shown disturbing texts find help, such as a telephone number; shown to them.",
+    )
+    exposure_cap: int = Field(
+        default=100, ge=1, le=10_000, description="Most disturbing texts that one person is shown in a day (UTC)."
+    )
+    break_after: int = Field(
+        default=20, ge=1, description="After so many disturbing texts of a day people are reminded to take a break."
+    )
     models: dict[str, str] = Field(
         default={},
         description='JSON object from task to target model, such as {"nli": "hub:OWNER/NAME@REVISION"};'
@@ -72,6 +88,19 @@ class Settings(BaseSettings):
     )
     validator_qualification: str = Field(
         default="dynahit validator", description="Name of the qualification that validators hold."
+    )
+    qualification_prefix: str = Field(
+        default="dynahit",
+        min_length=1,
+        max_length=80,
+        description="Begins the names of the qualifications by which the marketplace knows our lists of workers.",
+    )
+    wage_floor: Decimal | None = Field(
+        default=None,
+        gt=0,
+        le=10_000,
+        decimal_places=2,
+        description="Least pay by the hour in dollars; a launch below it needs a reason. Unset, there is no floor.",
     )
     jobs_interval_seconds: float = Field(default=5.0, gt=0, description="Pause between two passes of `jobs run`.")
 

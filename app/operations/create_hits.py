@@ -15,9 +15,10 @@ from app.settings import Settings
 from hits.clock import Clock
 from hits.models import Hit, HitBatch
 from hits.mturk.client import HitSeen, MTurk, Requirement
-from hits.mturk.errors import HitAlreadyExists, RequirementsMismatch
+from hits.mturk.errors import HitAlreadyExists, HitTypeMismatch, RequirementsMismatch
 from hits.mturk.questions import external_question
 from hits.states import HitKind, HitState
+from qualification.requirements import check_requirements, from_json
 from qualification.validators import validator_requirement
 
 #: The marketplace remembers a request token for 24 hours; one hour is left for clocks that differ.
@@ -41,9 +42,10 @@ def new_token() -> str:
 
 def requirements_of(batch: HitBatch) -> tuple[Requirement, ...]:
     """Return who may see and take the batch's HITs."""
+    further = tuple(from_json(one) for one in batch.requirements or ())
     if batch.qualification_type_id is None:
-        return ()
-    return (validator_requirement(batch.qualification_type_id),)
+        return further
+    return (validator_requirement(batch.qualification_type_id), *further)
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,12 @@ def _terms(session: Session, mturk: MTurk, batch_id: int) -> _Terms:
     session.commit()
     if terms.hit_type_id:
         return terms
+    check_requirements(requirements)
     # Equal properties give the same type again, so a crash before the commit costs nothing.
     hit_type_id = mturk.create_hit_type(**properties, requirements=requirements)
+    # A HIT type can't be read. But if it is the same as without its requirements, they were left out.
+    if requirements and mturk.create_hit_type(**properties) == hit_type_id:
+        raise HitTypeMismatch(hit_type_id, _listed(frozenset(map(str, requirements))))
     session.get_one(HitBatch, batch_id, populate_existing=True).hit_type_id = hit_type_id
     session.commit()
     return replace(terms, hit_type_id=hit_type_id)

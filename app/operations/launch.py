@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,22 +20,34 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.operations.create_hits import OnCreated, create_hits, new_reference, new_token
+from app.operations.requirements import mirror_lists, requirements_for
+from app.operations.validation_hits import minutes_for
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import InvalidInput, Refused
 from hits.models import Context, Hit, HitBatch, Round
-from hits.money import CENT, ZERO, display, rounded, usd
-from hits.mturk.client import MTurk
+from hits.money import CENT, ZERO, display, usd
+from hits.mturk.client import MTurk, Requirement
 from hits.mturk.errors import InsufficientFunds
 from hits.states import HitKind, HitState
 from hits.tasks import TaskSpec, digest_of, task
 from payments.fees import WorstCase, reward_fee, schedule_on, worst_case
+from qualification.requirements import as_json, check_requirements, read_wanted
+from qualification.wages import stated_wage
 
 MAX_HITS = 100_000
 #: Of reward and of bonus.
 MOST_PAID = Decimal("10000.00")
 #: What workers' own guidelines for academic requesters name as the least, $0.15 a minute.
 REFUSED_BELOW = Decimal("9.00")
+
+
+#: As much as a batch keeps.
+WAGE_REASON_CHARACTERS = 500
+
+
+class WageBelowFloor(Refused):
+    """The launch pays less by the hour than this instance's floor, and no reason was given."""
 
 
 class NotEnoughMoney(Refused):
@@ -62,6 +74,12 @@ class LaunchTerms:
     assignment_minutes: int = 60
     name: str = ""
     seed: int = 0
+    #: How many of a new writer's examples a reviewer grades before validators see any.
+    practice: int = 0
+    #: Of workers, as qualification.requirements.read_wanted reads them.
+    requirements: tuple[str, ...] = ()
+    #: Why it is launched though it pays less than the wage floor.
+    wage_reason: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", usd(self.reward))
@@ -81,6 +99,7 @@ class LaunchTerms:
             "auto_approval_hours": (0, 30 * 24),
             "assignment_minutes": (1, 7 * 24 * 60),
             "seed": (0, 2**31 - 1),
+            "practice": (0, 100),
         }
         for field, (least, most) in limits.items():
             value = getattr(self, field)
@@ -90,6 +109,11 @@ class LaunchTerms:
             raise InvalidInput(
                 f"The HIT takes {self.minutes} minutes, but workers would have only {self.assignment_minutes}."
                 " Raise the assignment minutes."
+            )
+        check_requirements([wanted.of(wanted.name) for wanted in map(read_wanted, self.requirements)])
+        if len(self.wage_reason) > WAGE_REASON_CHARACTERS:
+            raise InvalidInput(
+                f"The reason has {len(self.wage_reason)} characters; at most {WAGE_REASON_CHARACTERS} are kept. Cut it."
             )
 
 
@@ -116,6 +140,7 @@ class LaunchPlan:
     validation_votes: int
     validation: Decimal
     hourly_wage: Decimal
+    below_floor: tuple[str, ...]
     balance: Decimal
 
     @property
@@ -157,6 +182,7 @@ class LaunchPlan:
                 f"{self.terms.assignments} assignments per HIT: from {self.many_assignments_from} on the fee on the"
                 f" reward is {self.fee_percent} % instead of {self.base_percent} %. HITs with fewer avoid that."
             )
+        found += self.below_floor
         if self.hourly_wage < REFUSED_BELOW:
             found.append(
                 f"{display(self.hourly_wage)} an hour is little: experienced workers refuse HITs below"
@@ -190,6 +216,7 @@ class LaunchPlan:
                 "worst_case": str(self.cost),
             },
             "hourly_wage": str(self.hourly_wage),
+            "below_floor": list(self.below_floor),
             "balance": str(self.balance),
             "balance_left": str(self.left),
             "notes": self.notes,
@@ -267,7 +294,9 @@ def plan_launch(
         many_assignments_from=schedule.many_assignments_from,
         validation_votes=votes,
         validation=worst.assignments * votes * vote_cost,
-        hourly_wage=rounded(terms.reward * 60 / terms.minutes),
+        hourly_wage=stated_wage(terms.reward, terms.minutes),
+        # What was accepted for the HITs that exist is accepted for the rest of the batch.
+        below_floor=() if batch_id is not None else below_floor(settings, terms),
         balance=mturk.balance(),
     )
 
@@ -291,13 +320,21 @@ def launch_batch(
     plan = plan_launch(session, mturk, settings, clock, terms, contexts)
     if plan.finished and plan.batch_id is not None:
         return LaunchResult(plan.batch_id, 0, plan.existing_hits)
+    if plan.below_floor and not terms.wage_reason.strip():
+        raise WageBelowFloor(" ".join((*plan.below_floor, "Nothing was created. Pay more, or say why (--reason).")))
     if plan.left < ZERO:
         raise NotEnoughMoney(
             f"The launch can cost up to {display(plan.cost)}, but the balance at {plan.endpoint} is"
             f" {display(plan.balance)}: {display(-plan.left)} are missing. Nothing was created."
             " Top up the account, or launch fewer HITs."
         )
-    batch_id = _stored_batch(session, mturk.endpoint, clock, terms, contexts)
+    requirements: tuple[Requirement, ...] = ()
+    if plan.batch_id is None:
+        requirements = requirements_for(
+            session, mturk, settings, terms.task_code, terms.round_number, HitKind.CREATION, terms.requirements
+        )
+        mirror_lists(session, mturk, settings, clock)
+    batch_id = _stored_batch(session, mturk.endpoint, clock, terms, contexts, requirements)
     try:
         created = create_hits(session, mturk, settings, clock, batch_id, on_created=on_created)
     except InsufficientFunds as error:
@@ -311,12 +348,43 @@ def launch_batch(
 
 def batch_key(terms: LaunchTerms, contexts: Iterable[Mapping[str, str]], endpoint: str) -> str:
     """Return what makes a launch the same launch: its terms, its contexts, its name and its marketplace."""
+    given = asdict(terms)
+    # What came later stands in the key only when it is used, so that earlier launches are found again; a reason
+    # changes nothing that is offered.
+    del given["wage_reason"]
+    for field in ("practice", "requirements"):
+        if not given[field]:
+            del given[field]
     parts = {
-        **{key: str(value) for key, value in asdict(terms).items()},
+        **{key: str(value) for key, value in given.items()},
         "endpoint": endpoint,
         "contexts": [digest_of(context) for context in contexts],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def below_floor(settings: Settings, terms: LaunchTerms) -> tuple[str, ...]:
+    """Return in sentences what of a launch pays less by the hour than the floor, its validation included."""
+    floor = settings.wage_floor
+    if floor is None:
+        return ()
+    found = []
+    offered = stated_wage(terms.reward, terms.minutes)
+    if offered < floor:
+        least = (floor * terms.minutes / 60).quantize(CENT, rounding=ROUND_UP)
+        found.append(
+            f"The reward comes to {display(offered)} an hour, and the floor (DYNAHIT_WAGE_FLOOR) is {display(floor)}:"
+            f" for {terms.minutes} minutes that is {display(least)}."
+        )
+    minutes = minutes_for(settings.validation_items)
+    reading = stated_wage(settings.validation_reward, minutes)
+    if reading < floor:
+        least = (floor * minutes / 60).quantize(CENT, rounding=ROUND_UP)
+        found.append(
+            f"Validation comes to {display(reading)} an hour, below the floor of {display(floor)}: for {minutes} minutes"
+            f" set DYNAHIT_VALIDATION_REWARD to {least} or more."
+        )
+    return tuple(found)
 
 
 def check_addresses(service_url: str, endpoint: str) -> None:
@@ -407,18 +475,28 @@ def _choose(
 
 
 def _stored_batch(
-    session: Session, endpoint: str, clock: Clock, terms: LaunchTerms, contexts: Sequence[Mapping[str, str]]
+    session: Session,
+    endpoint: str,
+    clock: Clock,
+    terms: LaunchTerms,
+    contexts: Sequence[Mapping[str, str]],
+    requirements: Sequence[Requirement],
 ) -> int:
     try:
-        return _store_rows(session, endpoint, clock.now(), terms, contexts)
+        return _store_rows(session, endpoint, clock.now(), terms, contexts, requirements)
     except IntegrityError:
         # The same launch, or the round's first one, was stored by another process since we looked.
         session.rollback()
-        return _store_rows(session, endpoint, clock.now(), terms, contexts)
+        return _store_rows(session, endpoint, clock.now(), terms, contexts, requirements)
 
 
 def _store_rows(
-    session: Session, endpoint: str, now: datetime, terms: LaunchTerms, contexts: Sequence[Mapping[str, str]]
+    session: Session,
+    endpoint: str,
+    now: datetime,
+    terms: LaunchTerms,
+    contexts: Sequence[Mapping[str, str]],
+    requirements: Sequence[Requirement],
 ) -> int:
     """Commit round, contexts, batch and planned HITs in one transaction, or find them; return the batch's id."""
     spec = task(terms.task_code)
@@ -456,6 +534,9 @@ def _store_rows(
         assignment_seconds=terms.assignment_minutes * 60,
         auto_approval_seconds=terms.auto_approval_hours * 3600,
         lifetime_seconds=terms.lifetime_hours * 3600,
+        requirements=[as_json(one) for one in requirements] or None,
+        practice=terms.practice,
+        wage_reason=terms.wage_reason.strip() or None,
         created_at=now,
     )
     session.add(batch)

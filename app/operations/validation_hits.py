@@ -124,7 +124,7 @@ def _store_rows(
         keywords=", ".join(("reading", *spec.keywords)),
         reward=usd(settings.validation_reward),
         bonus=ZERO,
-        minutes=max(1, -(-most * SECONDS_PER_ITEM // 60)),
+        minutes=minutes_for(most),
         assignment_seconds=int(ASSIGNMENT_TIME.total_seconds()),
         auto_approval_seconds=int(AUTO_APPROVAL.total_seconds()),
         lifetime_seconds=int(LIFETIME.total_seconds()),
@@ -156,6 +156,11 @@ def _store_rows(
     batch_id = batch.id
     session.commit()
     return batch_id
+
+
+def minutes_for(items: int) -> int:
+    """Return how long a validation HIT of so many items takes, as told to validators."""
+    return max(1, -(-items * SECONDS_PER_ITEM // 60))
 
 
 def _title(spec: TaskSpec) -> str:

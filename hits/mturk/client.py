@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -55,6 +55,19 @@ _LONG_PAST = datetime(2015, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 365 * 24 * 3600
 _PAGE: Any = {"PageSize": 100}
 
+_COMPARED: Mapping[str, str] = {
+    "Exists": "held",
+    "DoesNotExist": "not held",
+    "LessThan": "<",
+    "LessThanOrEqualTo": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqualTo": ">=",
+    "EqualTo": "=",
+    "NotEqualTo": "!=",
+    "In": "in",
+    "NotIn": "not in",
+}
+
 _REFUSALS: Mapping[str, type[MTurkRefused]] = {
     "InsufficientFunds": InsufficientFunds,
     "InvalidHITState": InvalidHitState,
@@ -67,15 +80,29 @@ _REFUSALS: Mapping[str, type[MTurkRefused]] = {
 
 @dataclass(frozen=True)
 class Requirement:
-    """Who may see and take a HIT: holders of a qualification, with at least ``minimum`` if that is given."""
+    """Who may see and take a HIT: holders of a qualification, with at least ``minimum`` if that is given.
+
+    A ``comparator`` of the Requester API with its whole numbers in ``values``, or its places in ``locales`` ("US",
+    "US-NY"), asks for something else. qualification.requirements says what fits together.
+    """
 
     qualification_type_id: str
     minimum: int | None = None
     actions_guarded: str = "DiscoverPreviewAndAccept"
+    comparator: str = ""
+    values: tuple[int, ...] = ()
+    locales: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        value = "held" if self.minimum is None else f">= {self.minimum}"
-        return f"{self.qualification_type_id} {value}, {self.actions_guarded}"
+        comparator, values = self.compared
+        return _told(self.qualification_type_id, comparator, values, self.locales, self.actions_guarded)
+
+    @property
+    def compared(self) -> tuple[str, tuple[int, ...]]:
+        """The comparator and the whole numbers that the marketplace is told."""
+        if self.comparator:
+            return self.comparator, self.values
+        return ("Exists", ()) if self.minimum is None else ("GreaterThanOrEqualTo", (self.minimum,))
 
 
 @dataclass(frozen=True)
@@ -354,6 +381,26 @@ class MTurk:
                 for item in page["Qualifications"]:
                     yield Grant(item["WorkerId"], int(item.get("IntegerValue", 1)), _utc(item["GrantTime"]))
 
+    def find_qualification(self, name: str) -> str | None:
+        """Return the id of the account's qualification type of exactly this name, None when there is none."""
+        return self._qualification_named(name)
+
+    def qualification_is_active(self, qualification_type_id: str) -> bool:
+        """Tell whether HITs can ask for this qualification type. Raises MTurkRefused when there is none."""
+        with self._translated("GetQualificationType"):
+            found = self._client.get_qualification_type(QualificationTypeId=qualification_type_id)
+            return found["QualificationType"].get("QualificationTypeStatus") == "Active"
+
+    def notify(self, worker_ids: Sequence[str], subject: str, message: str) -> list[str]:
+        """Write to up to 100 workers and return the marketplace's code for each that it did not write to.
+
+        SoftFailure may work later, HardFailure never will; its messages name workers, so that they are left out.
+        """
+        with self._translated("NotifyWorkers"):
+            answer = self._client.notify_workers(Subject=subject, MessageText=message, WorkerIds=list(worker_ids))
+            failures = answer.get("NotifyWorkersFailureStatuses", [])
+            return [str(failure.get("NotifyWorkersFailureCode", "")) for failure in failures]
+
     def _qualification_named(self, name: str) -> str | None:
         pages = self._client.get_paginator("list_qualification_types").paginate(
             Query=name, MustBeRequestable=False, MustBeOwnedByCaller=True, PaginationConfig=_PAGE
@@ -418,23 +465,41 @@ def _translation(error: ClientError, operation: str, endpoint: str) -> MTurkErro
 
 
 def _requirement(item: Requirement) -> Any:
+    comparator, values = item.compared
     wanted: dict[str, Any] = {
         "QualificationTypeId": item.qualification_type_id,
-        "Comparator": "Exists",
+        "Comparator": comparator,
         "ActionsGuarded": item.actions_guarded,
     }
-    if item.minimum is not None:
-        wanted |= {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [item.minimum]}
+    if values:
+        wanted["IntegerValues"] = list(values)
+    if item.locales:
+        places = (locale.partition("-") for locale in item.locales)
+        wanted["LocaleValues"] = [
+            {"Country": country, "Subdivision": part} if part else {"Country": country} for country, _, part in places
+        ]
     return wanted
 
 
 def _requirement_seen(item: Mapping[str, Any]) -> str:
-    values = [*item.get("IntegerValues", ()), *item.get("LocaleValues", ())]
-    comparator = item.get("Comparator")
-    value = {"Exists": "held", "GreaterThanOrEqualTo": f">= {values[0] if values else None}"}.get(
-        str(comparator), f"{comparator} {values}"
+    places = [
+        "-".join(filter(None, (place.get("Country"), place.get("Subdivision"))))
+        for place in item.get("LocaleValues") or ()
+    ]
+    guarded = item.get("ActionsGuarded") or ("PreviewAndAccept" if item.get("RequiredToPreview") else "Accept")
+    return _told(
+        str(item.get("QualificationTypeId")),
+        str(item.get("Comparator")),
+        item.get("IntegerValues") or (),
+        places,
+        guarded,
     )
-    return f"{item.get('QualificationTypeId')} {value}, {item.get('ActionsGuarded', 'Accept')}"
+
+
+def _told(type_id: str, comparator: str, values: Iterable[int], locales: Iterable[str], guarded: str) -> str:
+    """Return a requirement in the one form in which equal ones are equal, whatever the order of their values."""
+    compared = ", ".join([*(str(value) for value in sorted(set(values))), *sorted(set(locales))])
+    return f"{type_id} {_COMPARED.get(comparator, comparator)} {compared}".rstrip() + f", {guarded}"
 
 
 def _hit(item: Mapping[str, Any]) -> HitSeen:

@@ -3,6 +3,7 @@
 MTurkError
 ├── MTurkUnavailable             can't be reached, throttled, or broken on its side: the same call may work later
 ├── RequirementsMismatch         a created HIT does not carry the qualification requirements that were asked for
+│   └── HitTypeMismatch          nor does the HIT type, so that no HIT was created
 └── MTurkRefused                 understood and refused; carries the TurkErrorCode
     ├── HitAlreadyExists         the request token was used before; carries the HIT's id
     ├── DuplicateRequest         the request token of a bonus or extension was used before
@@ -43,6 +44,18 @@ class RequirementsMismatch(MTurkError):
             " It was expired at once and no more are created. Check the marketplace before you go on."
         )
         self.hit_id = hit_id
+
+
+class HitTypeMismatch(RequirementsMismatch):
+    """The marketplace left the requirements of a HIT type out; found before any HIT was created."""
+
+    def __init__(self, hit_type_id: str, wanted: str) -> None:
+        MTurkError.__init__(
+            self,
+            f"The marketplace made HIT type {hit_type_id} without its qualification requirements (wanted {wanted})."
+            " No HIT was created. Check the marketplace before you go on.",
+        )
+        self.hit_type_id = hit_type_id
 
 
 class MTurkRefused(MTurkError):
