@@ -57,6 +57,14 @@ _DOMAIN: dict[type[Exception], tuple[int, str, str, str]] = {
     hits_errors.InvalidInput: (422, "This can't be used", NOT_PAID_LESS, GO_BACK),
     hits_errors.Refused: (409, "This is not possible", NOT_PAID_LESS, OPEN_AGAIN),
     hits_errors.WrongWorker: (403, "This is not your assignment", "", OPEN_AGAIN),
+    hits_errors.ConsentMissing: (403, "You have not agreed yet", NOT_PAID_LESS, OPEN_AGAIN),
+    hits_errors.NotWarned: (403, "You have not seen the warning yet", NOT_PAID_LESS, OPEN_AGAIN),
+    hits_errors.DayIsFull: (
+        409,
+        "That was enough for today",
+        "What you have done is kept. Hand it in, or return the HIT if you have done nothing in it yet.",
+        OPEN_AGAIN,
+    ),
     hits_errors.OwnExample: (403, "This statement is your own", NOT_PAID_LESS, OPEN_AGAIN),
     hits_errors.AlreadySubmitted: (
         409,

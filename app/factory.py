@@ -13,6 +13,7 @@ from flask import Blueprint, Flask, abort, request
 from flask.typing import ResponseReturnValue
 
 from app import models  # noqa: F401 - migrations must see every table
+from app.care.texts import read_text
 from app.errors import init_errors
 from app.extensions import csrf, db, limiter, login_manager, migrate
 from app.frames import origin_of
@@ -49,6 +50,7 @@ class Audience:
 
 def audiences() -> tuple[Audience, ...]:
     """Return every blueprint with its guard. An endpoint of any other blueprint is never answered."""
+    from app.care.views import bp as care
     from app.finance import bp as finance
     from app.requester.views import bp as requester
     from app.site.views import bp as site
@@ -61,6 +63,7 @@ def audiences() -> tuple[Audience, ...]:
     return (
         Audience(worker, hit_page_guard, by_token=True),
         Audience(validator, hit_page_guard, by_token=True),
+        Audience(care, hit_page_guard, by_token=True),
         Audience(requester, role_guard("requester")),
         Audience(finance, role_guard("finance")),
         Audience(staff, open_to_all),
@@ -77,13 +80,19 @@ def create_app(settings: Settings | None = None, *, engine: Engine | None = None
     init_extensions(app, settings)
     init_blueprints(app)
     init_errors(app)
+    init_pages_before_work(app)
     init_headers(app, settings)
     return app
 
 
 def init_services(app: Flask, settings: Settings, engine: Engine | None, clock: Clock) -> None:
     """Keep what requests need, and let the model load beside the first of them, never in a command."""
-    known = Services(settings=settings, clock=clock, engine=engine or default_engine(settings))
+    known = Services(
+        settings=settings,
+        clock=clock,
+        engine=engine or default_engine(settings),
+        consent_text=read_text(settings.consent_file),
+    )
     app.extensions["dynahit"] = known
     app.jinja_env.globals["site_origin"] = origin_of(settings.worker_site_url)
     app.jinja_env.globals["requester_name"] = settings.requester_name
@@ -134,6 +143,13 @@ def init_extensions(app: Flask, settings: Settings) -> None:
     login_manager.init_app(app)
     csrf.init_app(app)
     limiter.init_app(app)
+
+
+def init_pages_before_work(app: Flask) -> None:
+    """Let what people agree to and are warned of stand in the place of pages that they are not to see before."""
+    from app.care.views import init_care
+
+    init_care(app)
 
 
 def init_blueprints(app: Flask) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import g, request
 
 ASK = "30 per minute"
+CARE = "60 per minute"
 DRAFT = "120 per minute"
 EXPLAIN = "30 per minute"
 OPEN = "120 per minute"

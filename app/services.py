@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from flask import current_app
 
+from app.care.texts import DEFAULT_TEXT
 from app.settings import Settings
 from app.tokens import Tokens
 from hits.clock import Clock
@@ -28,6 +29,8 @@ class Services:
     settings: Settings
     clock: Clock
     engine: Engine
+    #: What everybody is asked to agree to, without what a task adds.
+    consent_text: str = DEFAULT_TEXT
 
     @cached_property
     def tokens(self) -> Tokens:

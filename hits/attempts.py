@@ -54,6 +54,14 @@ class Progress:
         return self.tries_total - self.tries_used
 
 
+def check_ids(mturk_assignment_id: str, mturk_worker_id: str) -> None:
+    """Raise InvalidInput for ids that no marketplace gives out."""
+    if not _ENTITY_ID.fullmatch(mturk_assignment_id):
+        raise InvalidInput("The assignment id in this page's address is not one. Open the HIT from the marketplace.")
+    if not _WORKER_ID.fullmatch(mturk_worker_id):
+        raise InvalidInput("The worker id in this page's address is not one. Open the HIT from the marketplace.")
+
+
 def open_assignment(
     session: Session,
     hit: Hit,
@@ -70,10 +78,7 @@ def open_assignment(
     claim of the same assignment for another worker or HIT raises WrongWorker; ids that no marketplace gives out
     raise InvalidInput.
     """
-    if not _ENTITY_ID.fullmatch(mturk_assignment_id):
-        raise InvalidInput("The assignment id in this page's address is not one. Open the HIT from the marketplace.")
-    if not _WORKER_ID.fullmatch(mturk_worker_id):
-        raise InvalidInput("The worker id in this page's address is not one. Open the HIT from the marketplace.")
+    check_ids(mturk_assignment_id, mturk_worker_id)
     known = _assignment(session, mturk_assignment_id)
     if known is None:
         try:

@@ -12,7 +12,11 @@ HitsError
 │   ├── AlreadySubmitted
 │   ├── OwnExample
 │   ├── AlreadyVoted
-│   └── WrongWorker
+│   ├── WrongWorker
+│   ├── ConsentMissing
+│   ├── NotWarned
+│   ├── NotShown
+│   └── DayIsFull
 └── MTurkError               the marketplace said no or can't be reached (hits.mturk.errors)
 """
 
@@ -119,6 +123,42 @@ class WrongWorker(Refused):
     def __init__(self) -> None:
         super().__init__(
             "This assignment belongs to somebody else. Open the HIT from your own list on the marketplace."
+        )
+
+
+class ConsentMissing(Refused):
+    """The worker has not agreed to the consent text."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "You have not agreed yet to what is stored and published, so nothing was kept. Load the page again and read"
+            " it; you decide then."
+        )
+
+
+class NotWarned(Refused):
+    """The worker has not seen the warning of a task with disturbing texts, or has not chosen to go on behind it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This task begins with a warning that you have not seen yet, so nothing was kept. Load the page again."
+        )
+
+
+class NotShown(Refused):
+    """A judgement about a text that the worker has not been shown."""
+
+    def __init__(self) -> None:
+        super().__init__("You have not been shown this text, so you can't judge it. Nothing was stored.")
+
+
+class DayIsFull(Refused):
+    """The worker has been shown as many disturbing texts as one person should see in a day."""
+
+    def __init__(self, cap: int) -> None:
+        super().__init__(
+            f"You have read {cap} such texts today, and more are not good for anybody. No further one is shown before"
+            " tomorrow (UTC)."
         )
 
 

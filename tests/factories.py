@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from hits.consent import text_of
 from hits.db import Base
 from hits.models import (
     Assignment,
     Attempt,
+    ConsentText,
     Context,
     Example,
     Hit,
@@ -141,6 +143,11 @@ def make_validation_hit(session: Session, *, examples: list[Example], **fields: 
     return hit
 
 
+def make_consent_text(session: Session) -> ConsentText:
+    """The text that the workers of the tests have agreed to; not the one that the service asks about."""
+    return text_of(session, "People agree to take part in the tests.", NOON)
+
+
 def make_assignment(
     session: Session, *, hit: Hit | None = None, worker: Worker | None = None, **fields: Any
 ) -> Assignment:
@@ -148,6 +155,8 @@ def make_assignment(
     state = fields.get("state", AssignmentState.OPENED)
     number = next(_numbers)
     defaults: dict[str, Any] = {
+        "consent_text_id": make_consent_text(session).id,
+        "warned_at": NOON,
         "mturk_assignment_id": f"ASSIGNMENT{number:06d}",
         "hit_id": (hit or make_hit(session)).id,
         "worker_id": (worker or make_worker(session)).id,

@@ -194,7 +194,7 @@ def write_one(instance: Instance, visitor: Visitor, hit_id: str, supply: Supply)
     preview = visitor.open(f"{instance.marketplace_url}/hits/{hit_id}")
     visitor.frame(preview)
     work = visitor.send(preview, "/accept")
-    page = visitor.frame(work)
+    page = visitor.go_on(visitor.frame(work))
     texts = supply.for_hit(goal_of(page))
     attempts = 0
     while page.forms("/work/attempts", with_field="statement"):
@@ -245,7 +245,7 @@ def judge_one(instance: Instance, visitor: Visitor, number: int, story: Story) -
     if hit_id is None:
         return False
     work = visitor.send(visitor.open(f"{instance.marketplace_url}/hits/{hit_id}"), f"/hits/{hit_id}/accept")
-    page = visitor.frame(work)
+    page = visitor.go_on(visitor.frame(work))
     votes = 0
     while page.forms("/validate/votes"):
         opinion = opinion_of(page.text("blockquote"))

@@ -81,6 +81,13 @@ class Visitor:
             raise PageError(f"{page.url.partition('?')[0]} has no frame. It says: {page.text()[:300]}")
         return self.open(urljoin(page.url, str(found[0])))
 
+    def go_on(self, page: Page) -> Page:
+        """Agree and go on behind a warning, where a HIT's page asks for that first. Raises PageError."""
+        for form in ("/care/consent", "/care/warning"):
+            if page.forms(form):
+                page = self.send(page, form)
+        return page
+
     def _page(self, method: str, url: str, fields: Mapping[str, str]) -> Page:
         # The address without its query, which may carry ids that have no place in messages.
         where = url.partition("?")[0]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, jsonify, redirect, url_for
+from flask import Blueprint, jsonify, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.care.views import text_fields
 from app.extensions import db
 from app.services import services
+from hits.consent import text_by_version
 
 bp = Blueprint("site", __name__)
 
@@ -19,6 +21,13 @@ def index() -> ResponseReturnValue:
     """Lead staff to the pages of their role."""
     roles = current_user.roles if current_user.is_authenticated else ()
     return redirect(url_for("finance.index" if "finance" in roles and "requester" not in roles else "requester.rounds"))
+
+
+@bp.get("/consent/<int(max=1000000000):version>")
+def consent(version: int) -> ResponseReturnValue:
+    """Show a version of what workers agree to, to read again and to print; old ones too."""
+    text = text_by_version(db.session(), version)
+    return render_template("care/consent_text.html", **text_fields(text), printed=True)
 
 
 @bp.get("/healthz")

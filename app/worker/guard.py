@@ -9,6 +9,7 @@ from flask import g, request
 from sqlalchemy import select
 from sqlalchemy.orm import contains_eager, joinedload
 
+from app.care.gate import after_opening, before_opening, require_care
 from app.extensions import db
 from app.frames import Frame, read_frame
 from app.services import services
@@ -49,14 +50,17 @@ def opened_assignment(hit: Hit) -> Assignment:
     """Return the assignment that the frame claims, stored on first sight; the caller commits.
 
     Raises WrongWorker for an address that joins another HIT's id to this page, and what open_assignment raises.
+    ConsentWanted and WarningWanted, which it raises too, are answered by the pages that stand before the work.
     """
     known = services()
     frame = current_frame()
     # Between its creation on the marketplace and the storing of its id, a HIT's id is not known here yet.
     if hit.mturk_hit_id is not None and frame.hit_id != hit.mturk_hit_id:
         raise WrongWorker
-    return open_assignment(
-        db.session(),
+    session = db.session()
+    text = before_opening(session, known, hit, frame)
+    assignment = open_assignment(
+        session,
         hit,
         mturk_assignment_id=frame.assignment_id or "",
         mturk_worker_id=frame.worker_id,
@@ -64,11 +68,32 @@ def opened_assignment(hit: Hit) -> Assignment:
         deadline=frame.deadline,
         now=known.clock.now(),
     )
+    if text is not None:
+        assignment.consent_text_id = text.id
+    after_opening(assignment)
+    return assignment
 
 
 def claimed_assignment(kind: HitKind) -> Assignment:
-    """Return the assignment that the form's token stands for. Raises WrongWorker if it is not stored so."""
-    claim = cast(Claim, g.claim)
+    """Return the assignment that the form's token stands for. Raises WrongWorker if it is not stored so.
+
+    Raises ConsentMissing and NotWarned for a form that was sent past the pages before the work.
+    """
+    assignment = assignment_of_claim()
+    if assignment.hit.batch.kind is not kind:
+        raise WrongWorker
+    require_care(assignment)
+    return assignment
+
+
+def current_claim() -> Claim:
+    """Return what the form's token says, as the guard has read it."""
+    return cast(Claim, g.claim)
+
+
+def assignment_of_claim() -> Assignment:
+    """Return the assignment of the form's token, whatever its kind and whatever the worker still has to be asked."""
+    claim = current_claim()
     assignment = db.session.scalar(
         select(Assignment)
         .join(Assignment.hit)
@@ -85,7 +110,7 @@ def claimed_assignment(kind: HitKind) -> Assignment:
             Hit.reference == claim.hit_reference,
         )
     )
-    if assignment is None or assignment.hit.batch.kind is not kind:
+    if assignment is None:
         raise WrongWorker
     return assignment
 

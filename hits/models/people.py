@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 from datetime import datetime
 
 from sqlalchemy import CheckConstraint, String, select
@@ -36,10 +37,23 @@ def pseudonym_of(mturk_worker_id: str, key: str) -> str:
 
 
 def worker_for(session: Session, mturk_worker_id: str, *, key: str, now: datetime) -> Worker:
-    """Return the worker's row, created on first sight. Flushes, never commits."""
+    """Return the worker's row, created on first sight. Flushes, never commits.
+
+    Who comes back after being erased is somebody new, with another pseudonym than the one that the books know.
+    """
     worker = session.scalar(select(Worker).where(Worker.mturk_worker_id == mturk_worker_id))
     if worker is None:
-        worker = Worker(mturk_worker_id=mturk_worker_id, pseudonym=pseudonym_of(mturk_worker_id, key), created_at=now)
+        worker = Worker(
+            mturk_worker_id=mturk_worker_id, pseudonym=_free_pseudonym(session, mturk_worker_id, key), created_at=now
+        )
         session.add(worker)
         session.flush()
     return worker
+
+
+def _free_pseudonym(session: Session, mturk_worker_id: str, key: str) -> str:
+    for number in itertools.count(1):
+        pseudonym = pseudonym_of(mturk_worker_id if number == 1 else f"{mturk_worker_id} {number}", key)
+        if session.scalar(select(Worker.id).where(Worker.pseudonym == pseudonym)) is None:
+            break
+    return pseudonym

@@ -143,7 +143,18 @@ def frame_query(hit: Hit, *, assignment: str = ASSIGNMENT, worker: str = WORKER,
 
 
 def open_page(client: FlaskClient, hit: Hit, **other: str) -> TestResponse:
-    return client.get(f"/work/{hit.reference}", query_string=frame_query(hit, **other))
+    """Open a writer's page; who is asked to agree or warned goes on."""
+    return gone_on(client, client.get(f"/work/{hit.reference}", query_string=frame_query(hit, **other)))
+
+
+def gone_on(client: FlaskClient, response: TestResponse) -> TestResponse:
+    """Agree and go on behind a warning, where a page asks for that; return the page that comes then."""
+    for way in ("/care/consent", "/care/warning"):
+        form = BeautifulSoup(response.text, "lxml").find("form", {"action": way})
+        if form is not None:
+            fields = {str(field["name"]): str(field["value"]) for field in form.find_all("input")}
+            response = client.post(way, data=fields, follow_redirects=True)
+    return response
 
 
 def token_in(response: TestResponse) -> str:

@@ -32,7 +32,7 @@ from hits.marketplace.settings import MarketplaceSettings
 from hits.models import Assignment, Attempt, Example, Hit, Vote
 from payments.models import LedgerTransaction, Payout, Posting
 from qualification.validators import MINIMUM, validator_type
-from tests.app.conftest import RuleEngine, token_in
+from tests.app.conftest import RuleEngine, gone_on, token_in
 from tests.market import Market, settings
 
 TERMS = LaunchTerms(
@@ -114,7 +114,7 @@ class Loop:
         query = {"assignmentId": view.assignment_id, "hitId": hit_id, "workerId": worker_id}
         path = view.frame_url.split("?")[0].removeprefix(self.settings.service_url)
         client = self.app.test_client()
-        page = client.get(path, query_string=query)
+        page = gone_on(client, client.get(path, query_string=query))
         if page.status_code != 200:
             raise AssertionError(page.text)
         if "externalSubmit" not in page.text or 'name="token"' in page.text:

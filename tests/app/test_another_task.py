@@ -25,7 +25,7 @@ from hits.clock import FixedClock
 from hits.export import export_round
 from hits.predictions import Attribution, Prediction, WordAttribution
 from qualification.validators import MINIMUM, validator_type
-from tests.app.conftest import token_in
+from tests.app.conftest import gone_on, token_in
 from tests.market import Market
 
 SOURCE = """
@@ -163,6 +163,7 @@ def _accepted(service: Flask, market: Market, worker_id: str, hit_id: str) -> tu
     view = market.engine.accept(worker_id, hit_id)
     path = view.frame_url.split("?")[0].removeprefix("http://localhost:8001")
     query = {"assignmentId": view.assignment_id, "hitId": hit_id, "workerId": worker_id}
-    page = service.test_client().get(path, query_string=query)
+    client = service.test_client()
+    page = gone_on(client, client.get(path, query_string=query))
     assert page.status_code == 200, page.text
     return page.text, token_in(page), view.assignment_id

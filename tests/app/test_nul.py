@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from app.models import StaffUser
 from hits.models import Hit
-from tests.app.conftest import Judging, csrf_in, frame_query, sign_in, token_in
+from tests.app.conftest import Judging, csrf_in, frame_query, gone_on, sign_in, token_in
 
 NUL = "a\x00b"
 
@@ -35,7 +35,8 @@ def test_nul_in_the_fields_of_a_writer(client: FlaskClient, token: str) -> None:
 
 
 def test_nul_in_the_fields_of_a_validator(client: FlaskClient, judging: Judging) -> None:
-    page = client.get(f"/validate/{judging.hit.reference}", query_string=frame_query(judging.hit, worker="AREADER"))
+    query = frame_query(judging.hit, worker="AREADER")
+    page = gone_on(client, client.get(f"/validate/{judging.hit.reference}", query_string=query))
     fields = {"token": token_in(page), "statement": judging.public_ids[0]}
 
     for wrong in ({"statement": NUL, "label": "negative"}, {"label": NUL}, {"flag_reason": NUL}):

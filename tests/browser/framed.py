@@ -44,10 +44,20 @@ def served(app: Flask, host: str) -> tuple[Any, str]:
 
 
 def opened(page: Any, address: str) -> Any:
-    """Go to the worker site's page and return the HIT's frame, loaded."""
+    """Go to the worker site's page and return the HIT's frame, loaded; who is asked to agree or warned goes on."""
     page.goto(address)
     page.frames[1].wait_for_load_state("load")
-    return page.frames[1]
+    return gone_on(page.frames[1])
+
+
+def gone_on(frame: Any) -> Any:
+    """Agree and go on behind a warning, where the frame's page asks for that; return the frame."""
+    for words in ("I agree, go on", "I have read this, go on"):
+        button = frame.get_by_role("button", name=words)
+        if button.count():
+            with frame.expect_navigation():
+                button.click()
+    return frame
 
 
 def violations(page: Any) -> list[str]:

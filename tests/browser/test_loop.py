@@ -14,6 +14,7 @@ import pytest
 
 from app.cli.crowd import PLAIN, TRICKY
 from tests.browser.conftest import ROOT, Running
+from tests.browser.framed import gone_on
 
 pytestmark = [pytest.mark.browser, pytest.mark.model]
 
@@ -65,7 +66,7 @@ def in_frame(page: Any, service: str) -> Any:
     for _ in range(200):
         for frame in page.frames:
             if frame.url.startswith(service) and frame.evaluate("document.readyState") == "complete":
-                return frame
+                return gone_on(frame)
         page.wait_for_timeout(50)
     raise AssertionError(f"no frame of {service} in {page.url}")
 

@@ -209,5 +209,8 @@
     handIn.submit();
   }
   wake(document);
+  // Whoever did not agree is asked by the marketplace whether to return the HIT.
+  const declined = document.querySelector("[data-return-now]");
+  if (declined && window.parent !== window) window.parent.postMessage({ dynahit: "return" }, declined.dataset.returnNow);
   if (document.getElementById("verdict") && document.querySelector("#model-answer[data-done]")) document.getElementById("verdict").focus({ preventScroll: true });
 })();

@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 from hits.clock import FixedClock
 from hits.models import Assignment, Example, Vote
 from hits.states import AssignmentState
-from tests.app.conftest import Judging, frame_query, token_in
+from tests.app.conftest import Judging, frame_query, gone_on, token_in
 from tests.app.four_tasks import PASSAGE, creation_hit, fooling_example, validation_hit
 from tests.factories import make_validation_hit
 
@@ -24,7 +24,7 @@ Rows = Callable[[type[Any]], list[Any]]
 
 def open_judging(client: FlaskClient, judging: Judging, **other: str) -> TestResponse:
     query = frame_query(judging.hit, **{"worker": "AJUDGE", **other})
-    return client.get(f"/validate/{judging.hit.reference}", query_string=query)
+    return gone_on(client, client.get(f"/validate/{judging.hit.reference}", query_string=query))
 
 
 def vote(client: FlaskClient, token: str, statement: str, *, script: bool = False, **fields: str) -> TestResponse:
@@ -259,7 +259,7 @@ def test_a_reader_of_hateful_texts_is_warned_first_and_may_say_more(
         hit = validation_hit(session, [example])
         session.commit()
         public_id, reference, query = example.attempt.public_id, hit.reference, frame_query(hit)
-    page = client.get(f"/validate/{reference}", query_string=query)
+    page = gone_on(client, client.get(f"/validate/{reference}", query_string=query))
     text = soup(page).get_text(" ", strip=True)
 
     assert text.index("This task is about hateful language") < text.index("Quillby")
@@ -281,7 +281,7 @@ def test_a_reader_of_questions_sees_the_answer_marked_in_the_passage(
         session.commit()
         reference, query = hit.reference, frame_query(hit)
 
-    page = soup(client.get(f"/validate/{reference}", query_string=query))
+    page = soup(gone_on(client, client.get(f"/validate/{reference}", query_string=query)))
 
     passage, question, answer = page.find_all("blockquote")
     assert [mark.get_text() for mark in passage.find_all("mark")] == ["stone"]

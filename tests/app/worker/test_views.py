@@ -27,7 +27,7 @@ from hits.tasks.sentiment import TASK
 from inference.engine import EngineSettings, InProcessEngine, ModelSource
 from inference.errors import ModelQueueFull, ModelWarmingUp, NothingToRead
 from inference.target import ModelCard
-from tests.app.conftest import ASSIGNMENT, WORKER, RuleEngine, ask, frame_query, open_page, token_in
+from tests.app.conftest import ASSIGNMENT, WORKER, RuleEngine, ask, frame_query, gone_on, open_page, token_in
 from tests.app.four_tasks import FourTaskEngine, creation_hit
 from tests.factories import make_assignment, make_attempt, make_batch, make_context, make_hit, make_round
 
@@ -153,7 +153,7 @@ def test_a_hit_whose_id_is_not_stored_yet_opens(client: FlaskClient, session_fac
         session.commit()
         reference = lost.reference
 
-    response = client.get(f"/work/{reference}", query_string={**frame_query(lost), "hitId": "HITNEW"})
+    response = gone_on(client, client.get(f"/work/{reference}", query_string={**frame_query(lost), "hitId": "HITNEW"}))
 
     assert response.status_code == 200
     assert "Ask the model" in response.text
@@ -189,7 +189,7 @@ def signed_query(hit: Hit, clock: FixedClock, **changes: str) -> dict[str, str]:
 def test_a_signed_frame_opens_with_the_marketplaces_deadline(
     strict: FlaskClient, hit: Hit, clock: FixedClock, rows: Rows
 ) -> None:
-    response = strict.get(f"/work/{hit.reference}", query_string=signed_query(hit, clock))
+    response = gone_on(strict, strict.get(f"/work/{hit.reference}", query_string=signed_query(hit, clock)))
 
     assert response.status_code == 200
     assert 'data-countdown="1200"' in response.text
