@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, Final, ParamSpec
 
-from flask import Flask, flash, g, redirect, request, session, url_for
+from flask import Flask, current_app, flash, g, redirect, request, session, url_for
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionInterface, SessionMixin
 from flask.typing import ResponseReturnValue
 from flask_babel import gettext
 
 from app.marketplace.extensions import marketplace
+from hits.marketplace import ended_sessions
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 CONSOLE_PATH = "/requester"
 OPERATOR_PATH = "/operator"
+#: How much longer an ended session is remembered than its cookie is accepted: machines differ in their time.
+_MARGIN: Final = timedelta(days=1)
 
 
 class _Cookie(SecureCookieSessionInterface):
@@ -66,7 +70,7 @@ class SessionsByAudience(SessionInterface):
 
 def sign_in_worker(worker: Worker) -> None:
     """Begin a worker's session; an older one, and its CSRF token, end."""
-    session.clear()
+    _begin()
     session.permanent = True
     session["worker_id"] = worker.worker_id
     session["user_name"] = worker.user_name
@@ -74,8 +78,8 @@ def sign_in_worker(worker: Worker) -> None:
 
 
 def sign_in_requester(requester: Requester) -> None:
-    """Begin a requester's session in the console's cookie."""
-    session.clear()
+    """Begin a requester's session in the console's cookie; an older one ends."""
+    _begin()
     session.permanent = True
     session["requester_id"] = requester.requester_id
     session["name"] = requester.name
@@ -83,12 +87,17 @@ def sign_in_requester(requester: Requester) -> None:
 
 
 def sign_in_operator(operator: Operator, now: datetime) -> None:
-    """Begin an operator's session in that console's cookie, or renew it after the password was given again."""
-    session.clear()
+    """Begin an operator's session in that console's cookie, also after the password was given again."""
+    _begin()
     session["operator_id"] = operator.operator_id
     session["name"] = operator.name
     session["signed_in_at"] = now.timestamp()
     session["password_set_at"] = operator.password_set_at.isoformat()
+
+
+def _begin() -> None:
+    sign_out()
+    session["key"] = ended_sessions.new_key()
 
 
 def init_sessions(app: Flask) -> None:
@@ -98,28 +107,31 @@ def init_sessions(app: Flask) -> None:
     def check_session() -> None:
         if request.endpoint == "static" or g.get("content_page"):
             return
-        number = session.get("number", 0)
+        number, key = session.get("number", 0), session.get("key", "")
         if "worker_id" in session:
-            worker = marketplace().worker_in_session(session["worker_id"], number)
+            worker = marketplace().worker_in_session(session["worker_id"], number, key)
             g.language = worker.language if worker is not None else None
             is_good = worker is not None
         elif "requester_id" in session:
-            is_good = marketplace().requester_in_session(session["requester_id"], number) is not None
+            is_good = marketplace().requester_in_session(session["requester_id"], number, key) is not None
         else:
             return
         if not is_good:
-            sign_out()
+            session.clear()
             flash(
                 gettext(
-                    "You are signed out: the password was changed, or this account was closed or does not exist (any "
-                    "more). Sign in again."
+                    "You are signed out: this session was ended, the password was changed, or the account was closed "
+                    "or does not exist (any more). Sign in again."
                 ),
                 "warning",
             )
 
 
 def sign_out() -> None:
-    """End the session of this audience."""
+    """End the session of this audience, here and wherever its cookie was copied to."""
+    key = session.get("key")
+    if key:
+        marketplace().end_session(key, life=current_app.permanent_session_lifetime + _MARGIN)
     session.clear()
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
-from hits.marketplace import accounts, addresses, deliveries, mails, recovery, workers
+from hits.marketplace import accounts, addresses, deliveries, ended_sessions, mails, operators, recovery, workers
+from hits.marketplace.console_views import Operator
 from hits.marketplace.engine_core import EngineCore
 from hits.marketplace.mails import MailReport, PostOffice
 from hits.marketplace.views import Invitation, Requester, Worker
@@ -112,19 +113,35 @@ class AccountSide(EngineCore):
         with self._transaction(writes=False) as transaction:
             return workers.called(transaction, name)
 
-    def worker_in_session(self, worker_id: str, session_number: int) -> Worker | None:
-        """Return the worker of a session, None if the session has been ended or the account closed since it began."""
+    def worker_in_session(self, worker_id: str, session_number: int, key: str) -> Worker | None:
+        """Return the worker of a session, None if it has been ended or the account closed since it began."""
         with self._transaction(writes=False, settle=False) as transaction:
             worker = workers.look_up(transaction, worker_id)
-        return worker if worker and not worker.is_disabled and worker.session_number == session_number else None
+            if worker is None or worker.is_disabled or worker.session_number != session_number:
+                return None
+            return None if ended_sessions.is_over(transaction, key) else worker
 
-    def requester_in_session(self, requester_id: str, session_number: int) -> Requester | None:
+    def requester_in_session(self, requester_id: str, session_number: int, key: str) -> Requester | None:
         """Return the requester of a session, None if it has been ended or the account closed since it began."""
         with self._transaction(writes=False, settle=False) as transaction:
             requester = accounts.look_up(transaction, requester_id)
-        if requester is None or requester.is_disabled or requester.session_number != session_number:
-            return None
-        return requester
+            if requester is None or requester.is_disabled or requester.session_number != session_number:
+                return None
+            return None if ended_sessions.is_over(transaction, key) else requester
+
+    def operator_in_session(self, operator_id: str, password_set_at: datetime, key: str) -> Operator | None:
+        """Return the operator of a session, None if it has been ended or the account closed since it began."""
+        with self._transaction(writes=False, settle=False) as transaction:
+            operator = operators.look_up(transaction, operator_id)
+            if operator is None or operator.closed_at is not None or operator.password_set_at != password_set_at:
+                return None
+            return None if ended_sessions.is_over(transaction, key) else operator
+
+    def end_session(self, key: str, *, life: timedelta) -> None:
+        """End one session of anybody's, whoever has copied its cookie; `life` is how long a new cookie is accepted."""
+        with self._transaction(settle=False) as transaction:
+            # Cookies are as old as the machine's time says, even where this marketplace's clock was moved ahead.
+            ended_sessions.end(transaction, key, now=self.signing_clock.now(), life=life)
 
     def ask_for_reset(self, email: str, *, requester: bool = False, language: str | None = None) -> None:
         """Send a link for a new password to an e-mail address, if it is a requester's or a worker's confirmed one.

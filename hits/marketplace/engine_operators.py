@@ -67,14 +67,6 @@ class OperatorSide(EngineCore):
         with self._transaction(writes=False) as transaction:
             return operators.authenticate(transaction, name, password)
 
-    def operator(self, operator_id: str) -> Operator:
-        """Return one operator.
-
-        Raises OperatorError if there is none.
-        """
-        with self._transaction(writes=False) as transaction:
-            return operators.find(transaction, operator_id)
-
     def operators(self) -> list[Operator]:
         """Return all operators, oldest first."""
         with self._transaction(writes=False) as transaction:

@@ -91,15 +91,10 @@ def authenticate(transaction: Transaction, name: str, password: str) -> Operator
     return view(row)
 
 
-def find(transaction: Transaction, operator_id: str) -> Operator:
-    """Return one account.
-
-    Raises OperatorError if there is none.
-    """
+def look_up(transaction: Transaction, operator_id: str) -> Operator | None:
+    """Return the record of an account, None if there is none."""
     row = transaction.session.get(OperatorRow, operator_id)
-    if row is None:
-        raise NothingThere(f"There is no operator {operator_id!r}.")
-    return view(row)
+    return view(row) if row is not None else None
 
 
 def every(transaction: Transaction) -> list[Operator]:

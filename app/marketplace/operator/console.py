@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import wraps
 from typing import Final, ParamSpec, cast
 
@@ -51,26 +51,17 @@ def freshly(view: Callable[P, ResponseReturnValue]) -> Callable[P, ResponseRetur
 
 @operator.before_request
 def check_account() -> ResponseReturnValue | None:
-    """End a session that is old, or whose account was closed or got another password since it began."""
+    """End a session that is old or was ended, or whose account was closed or got another password since it began."""
     operator_id = sessions.operator_id()
     if operator_id is None:
         return None
-    try:
-        account = marketplace().operator(operator_id)
-    except OperatorError:
-        account = None
-    began = session.get("password_set_at")
-    is_good = (
-        account is not None
-        and account.closed_at is None
-        and account.password_set_at.isoformat() == began
-        and _age() < LONGEST_SESSION
-    )
-    if is_good:
+    began = datetime.fromisoformat(session["password_set_at"])
+    account = marketplace().operator_in_session(operator_id, began, session.get("key", ""))
+    if account is not None and _age() < LONGEST_SESSION:
         return None
-    sessions.sign_out()
+    session.clear()
     said = gettext(
-        "You have been signed out: the session was too old, the password was changed, or the account closed."
+        "You have been signed out: the session was ended or too old, the password was changed, or the account closed."
     )
     flash(said, "info")
     return redirect(url_for("operator.sign_in"), 303)

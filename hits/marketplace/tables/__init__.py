@@ -10,6 +10,7 @@ from hits.marketplace.tables.mails import MailRow
 from hits.marketplace.tables.operators import AuditRow, DisputeRow, OperatorRow, PayoutItemRow, PayoutRunRow
 from hits.marketplace.tables.people import InvitationRow, MessageRow, WorkerBlockRow, WorkerRow
 from hits.marketplace.tables.qualifications import QualificationRequestRow, QualificationRow, QualificationTypeRow
+from hits.marketplace.tables.sessions import EndedSessionRow
 from hits.marketplace.tables.work import AssignmentRow, BonusRow, ReviewEntryRow
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "BonusRow",
     "ClockRow",
     "DisputeRow",
+    "EndedSessionRow",
     "EventRow",
     "HitGroupRow",
     "HitLayoutRow",

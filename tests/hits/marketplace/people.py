@@ -13,6 +13,8 @@ from hits.marketplace.settings import MarketplaceSettings
 
 PASSWORD = "correct horse battery"
 NEW = "a brand new password"
+#: Of a session.
+KEY = "k" * 32
 
 
 class Mailbox:

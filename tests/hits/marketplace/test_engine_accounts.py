@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from hits.marketplace.errors import LinkUnfit, OperatorError, PasswordUnfit, UserNameTaken
-from tests.hits.marketplace.people import NEW, PASSWORD, house
+from tests.hits.marketplace.people import KEY, NEW, PASSWORD, house
 from tests.hits.marketplace.test_work import all_at_once
 
 
@@ -64,10 +64,10 @@ def test_sessions_of_nobody_are_not_good() -> None:
     with house() as opened:
         worker_id = opened.worker("ada", None)
 
-        assert opened.engine.worker_in_session(worker_id, 0) is not None
-        assert opened.engine.worker_in_session(worker_id, 1) is None
-        assert opened.engine.worker_in_session("A0", 0) is None
-        assert opened.engine.requester_in_session("A0", 0) is None
+        assert opened.engine.worker_in_session(worker_id, 0, KEY) is not None
+        assert opened.engine.worker_in_session(worker_id, 1, KEY) is None
+        assert opened.engine.worker_in_session("A0", 0, KEY) is None
+        assert opened.engine.requester_in_session("A0", 0, KEY) is None
 
 
 def test_the_language_is_kept_and_taken_back() -> None:

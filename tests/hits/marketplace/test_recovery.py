@@ -8,7 +8,7 @@ import pytest
 
 from hits.marketplace.errors import AddressUnfit, LinkUnfit, NotSignedIn, OperatorError, PasswordUnfit, PasswordWrong
 from hits.marketplace.mails import RESET_LIFE
-from tests.hits.marketplace.people import NEW, PASSWORD, house
+from tests.hits.marketplace.people import KEY, NEW, PASSWORD, house
 from tests.hits.marketplace.test_work import all_at_once
 
 
@@ -78,15 +78,15 @@ def test_a_password_that_does_not_fit_leaves_the_link_good() -> None:
 def test_the_old_password_is_needed_for_a_change_and_sessions_end() -> None:
     with house() as opened:
         worker_id = opened.worker()
-        assert opened.engine.worker_in_session(worker_id, 0) is not None
+        assert opened.engine.worker_in_session(worker_id, 0, KEY) is not None
         with pytest.raises(PasswordWrong):
             opened.engine.change_worker_password(worker_id, "not the password", NEW)
-        assert opened.engine.worker_in_session(worker_id, 0) is not None
+        assert opened.engine.worker_in_session(worker_id, 0, KEY) is not None
 
         changed = opened.engine.change_worker_password(worker_id, PASSWORD, NEW)
 
-        assert opened.engine.worker_in_session(worker_id, 0) is None
-        assert opened.engine.worker_in_session(worker_id, changed.session_number) is not None
+        assert opened.engine.worker_in_session(worker_id, 0, KEY) is None
+        assert opened.engine.worker_in_session(worker_id, changed.session_number, KEY) is not None
         opened.post()
         assert opened.box.letters[-1].subject == "Your password was changed"
 
@@ -99,11 +99,11 @@ def test_requesters_have_the_same_two_ways() -> None:
         with pytest.raises(LinkUnfit):
             opened.engine.reset_name(opened.box.token())
         assert opened.engine.reset_password(opened.box.token(), NEW, requester=True) == "Lab"
-        assert opened.engine.requester_in_session(requester.requester_id, 0) is None
+        assert opened.engine.requester_in_session(requester.requester_id, 0, KEY) is None
 
         opened.engine.change_requester_password(requester.requester_id, NEW, PASSWORD)
 
-        assert opened.engine.requester_in_session(requester.requester_id, 2) is not None
+        assert opened.engine.requester_in_session(requester.requester_id, 2, KEY) is not None
         with pytest.raises(OperatorError):
             opened.engine.change_requester_password("nobody", NEW, PASSWORD)
 
