@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, String, case, cast, func, literal, select
 from sqlalchemy.orm import Session
 
 from hits.models import Attempt, Example, Hit, HitBatch, Vote
@@ -129,26 +129,39 @@ class ExampleInWords:
 
 
 def month_report(session: Session, month: Month) -> MonthReport:
-    """Return what was paid and promised in a month, by the time of approval or sending in UTC."""
+    """Return what was paid and promised in a month, by the time of approval or sending in UTC.
+
+    A reversal takes off what it reverses, in the month in which it is booked.
+    """
     within = (LedgerTransaction.at >= month.start, LedgerTransaction.at < month.end)
+    kind, is_reversal = reversed_kind(), LedgerTransaction.kind == TransactionKind.REVERSAL
     rows = session.execute(
-        select(LedgerTransaction.kind, Posting.account, func.sum(Posting.cents), func.count())
+        select(kind, is_reversal, Posting.account, func.sum(Posting.cents), func.count())
         .join(LedgerTransaction, LedgerTransaction.id == Posting.transaction_id)
         .where(*within)
-        .group_by(LedgerTransaction.kind, Posting.account)
+        .group_by(kind, is_reversal, Posting.account)
     ).all()
     figures: dict[tuple[str, str], Figures] = {}
-    for kind, name, cents, count in rows:
+    for of_kind, taken_off, name, cents, count in rows:
         account = Account.parse(name)
         key = (account.round, account.worker)
-        part = _figures(kind, account.name, from_cents(int(cents)), count)
+        part = _figures(of_kind, account.name, from_cents(int(cents)), -count if taken_off else count)
         if part is not None:
             figures[key] = figures.get(key, Figures()) + part
     return MonthReport(month, tuple(Line(*key, figures[key]) for key in sorted(figures)))
 
 
-def _figures(kind: TransactionKind, account: str, amount: Decimal, count: int) -> Figures | None:
-    parts: dict[tuple[TransactionKind, str], Figures] = {
+def reversed_kind() -> ColumnElement[str]:
+    """Return the kind of a transaction as text, for a reversal that of the transaction which it reverses."""
+    kinds = [kind for kind in TransactionKind if kind is not TransactionKind.REVERSAL]
+    return case(
+        *((LedgerTransaction.key.startswith(f"reversal:{kind.value}:"), literal(kind.value)) for kind in kinds),
+        else_=cast(LedgerTransaction.kind, String),
+    )
+
+
+def _figures(kind: str, account: str, amount: Decimal, count: int) -> Figures | None:
+    parts: dict[tuple[str, str], Figures] = {
         (TransactionKind.REWARD, "rewards"): Figures(rewards=amount),
         # Every approved assignment costs a fee, also one whose reward is $0.00.
         (TransactionKind.REWARD, "reward_fees"): Figures(reward_fees=amount, assignments=count),
@@ -183,7 +196,7 @@ def standing(session: Session, not_planned: Iterable[Decimal] = ()) -> Standing:
         .join(HitBatch, HitBatch.id == Hit.batch_id)
         .where(Example.fooled.is_(True))
         .where(Example.verdict.in_((Verdict.PENDING, Verdict.FLAGGED)) | (Example.moderation == Moderation.OPEN))
-        .where(Example.id.not_in(select(Payout.example_id)))
+        .where(Example.id.not_in(select(Payout.example_id).where(Payout.example_id.is_not(None))))
     ).one()
     due = list(not_planned)
     return Standing(
