@@ -52,6 +52,7 @@ def audiences() -> tuple[Audience, ...]:
     """Return every blueprint with its guard. An endpoint of any other blueprint is never answered."""
     from app.care.views import bp as care
     from app.finance import bp as finance
+    from app.quiz.views import bp as quiz
     from app.requester.views import bp as requester
     from app.site.views import bp as site
     from app.staff.access import open_to_all, role_guard
@@ -63,6 +64,7 @@ def audiences() -> tuple[Audience, ...]:
     return (
         Audience(worker, hit_page_guard, by_token=True),
         Audience(validator, hit_page_guard, by_token=True),
+        Audience(quiz, hit_page_guard, by_token=True),
         Audience(care, hit_page_guard, by_token=True),
         Audience(requester, role_guard("requester")),
         Audience(finance, role_guard("finance")),

@@ -28,7 +28,7 @@ def content_policy(*, frame_ancestors: str, form_action: str) -> str:
 
 def is_hit_page(path: str) -> bool:
     """Tell whether an address belongs to the pages that the worker site frames, errors among them included."""
-    return path.startswith(("/work/", "/validate/", "/care/"))
+    return path.startswith(("/work/", "/validate/", "/care/", "/quiz/"))
 
 
 def init_headers(app: Flask, settings: Settings) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from decimal import Decimal
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def instance_folder() -> Path:
@@ -75,6 +79,12 @@ class Settings(BaseSettings):
         default=5.0, gt=0, le=25, description="A model that takes longer counts as not available; at most 25."
     )
     explain_seconds: float = Field(default=20.0, gt=0, description="The same for an explanation.")
+    approval_limit: Decimal | None = Field(
+        default=None,
+        ge=0,
+        decimal_places=2,
+        description="A payment above this many dollars waits until two people stand behind it; unset, nobody is asked.",
+    )
     validation_reward: Decimal = Field(
         default=Decimal("0.25"),
         ge=Decimal("0.01"),
@@ -95,6 +105,12 @@ class Settings(BaseSettings):
         max_length=80,
         description="Begins the names of the qualifications by which the marketplace knows our lists of workers.",
     )
+    qualification_months: int = Field(
+        default=12, ge=0, le=120, description="How long a qualification that a quiz earned is held; 0 means for ever."
+    )
+    quiz_retry_hours: int = Field(
+        default=24, ge=0, le=720, description="How long somebody who failed a quiz waits for the next try."
+    )
     wage_floor: Decimal | None = Field(
         default=None,
         gt=0,
@@ -103,6 +119,29 @@ class Settings(BaseSettings):
         description="Least pay by the hour in dollars; a launch below it needs a reason. Unset, there is no floor.",
     )
     jobs_interval_seconds: float = Field(default=5.0, gt=0, description="Pause between two passes of `jobs run`.")
+    reconcile_hours: int = Field(
+        default=24, ge=0, le=168, description="How often `jobs run` reconciles the books; 0 leaves it to you."
+    )
+    fresh_sign_in_minutes: int = Field(
+        default=10,
+        ge=1,
+        le=120,
+        description="Before money moves or a month is closed, a password older than this is asked for again.",
+    )
+    metrics_token: SecretStr | None = Field(
+        default=None, description="What reads /metrics sends it as bearer token; unset, only this machine may read it."
+    )
+    alert_mail: str | None = Field(
+        default=None, description="Who gets a mail when the books don't agree; several addresses with commas."
+    )
+    mail_from: str | None = Field(default=None, description="Sender of those mails.")
+    smtp_host: str | None = Field(default=None, description="The SMTP server that takes them.")
+    smtp_port: int = Field(default=25, ge=1, le=65535, description="Its port.")
+    smtp_security: Literal["none", "starttls", "tls"] = Field(
+        default="none", description="How the connection to it is protected; none is for a server on this machine."
+    )
+    smtp_user: str | None = Field(default=None, description="Name to sign in with there, if it asks for one.")
+    smtp_password: SecretStr | None = Field(default=None, description="Password to sign in with there.")
 
     @field_validator("model")
     @classmethod
@@ -121,6 +160,38 @@ class Settings(BaseSettings):
         if empty:
             raise ValueError(f"no model is named for {', '.join(empty)}; name one, such as embedded:{empty[0]}")
         return models
+
+    @field_validator("alert_mail", "mail_from", "smtp_host", "smtp_user", "smtp_password", "metrics_token")
+    @classmethod
+    def _is_set(cls, value: str | SecretStr | None) -> str | SecretStr | None:
+        """A variable that is there and empty counts as not set."""
+        text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        return value if text else None
+
+    @field_validator("alert_mail", "mail_from")
+    @classmethod
+    def _are_addresses(cls, text: str | None) -> str | None:
+        for one in (text or "").split(",") if text else ():
+            if parseaddr(one)[1] != one.strip() or not re.fullmatch(r"[^@\s]+@[^@\s]+", one.strip()):
+                raise ValueError(f"{one.strip()!r} is no e-mail address such as finance@example.org")
+        return text
+
+    @model_validator(mode="after")
+    def _alerts_can_leave(self) -> Settings:
+        parts = {"ALERT_MAIL": self.alert_mail, "MAIL_FROM": self.mail_from, "SMTP_HOST": self.smtp_host}
+        if len({value is None for value in parts.values()}) > 1:
+            missing = ", ".join(f"DYNAHIT_{name}" for name, value in parts.items() if value is None)
+            raise ValueError(
+                f"DYNAHIT_ALERT_MAIL, DYNAHIT_MAIL_FROM and DYNAHIT_SMTP_HOST go together; set {missing} too, or none"
+            )
+        if (self.smtp_user is None) != (self.smtp_password is None):
+            raise ValueError("DYNAHIT_SMTP_USER and DYNAHIT_SMTP_PASSWORD go together: set both, or none")
+        if self.smtp_password is not None and self.smtp_security == "none" and self.smtp_host not in _LOOPBACK:
+            raise ValueError(
+                f"DYNAHIT_SMTP_PASSWORD would cross the network to {self.smtp_host} for all to read;"
+                " set DYNAHIT_SMTP_SECURITY to starttls or tls"
+            )
+        return self
 
     @field_validator("service_url", "marketplace_endpoint", "worker_site_url")
     @classmethod

@@ -103,12 +103,12 @@ def holds(session: Session, worker_id: int, kind: str, versions: frozenset[int] 
     return session.scalar(held.limit(1)) is not None
 
 
-def type_name(kind: str, validators_name: str) -> str:
-    """Return what a qualification is called on the marketplace; ``validators_name`` is the setting for validators."""
+def type_name(kind: str, *, prefix: str, validators: str) -> str:
+    """Return what a qualification is called on the marketplace, by the two settings that say so."""
     if kind == VALIDATOR:
-        return validators_name
+        return validators
     audience, _, task_code = kind.partition(":")
-    return f"dynahit {task_code} {audience}"
+    return f"{prefix} {task_code} {audience}"
 
 
 def type_description(kind: str) -> str:

@@ -20,6 +20,7 @@ from hits.models.people import worker_for
 from hits.mturk.client import AssignmentSeen, HitSeen, MTurk
 from hits.mturk.errors import HitMissing, MTurkError, MTurkUnavailable
 from hits.states import COLLECTED, AssignmentState, AttemptState, HitKind, HitState, Verdict
+from qualification import grants, practice
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ def collect(session: Session, mturk: MTurk, settings: Settings, clock: Clock) ->
     if not open_hits:
         return found
     there = {seen.hit_id: seen for seen in mturk.hits()}
+    unread = []
     for hit_id, mturk_hit_id, reviewed in open_hits:
         hit = there.get(mturk_hit_id)
         if hit is not None and _nothing_new(hit, reviewed):
@@ -78,12 +80,15 @@ def collect(session: Session, mturk: MTurk, settings: Settings, clock: Clock) ->
             continue
         except MTurkError as error:
             found.findings.append(f"HIT {mturk_hit_id}: {error}")
+            unread.append(hit_id)
             continue
         for seen in assignments:
             _take_over(session, hit_id, seen, settings, clock.now(), found)
         if status != "Assignable" and _is_done(session, hit_id, len(assignments), status):
             _close(session, hit_id)
             found.closed += 1
+    validations.release_unsubmitted(session, mturk.endpoint, clock.now(), unread=unread)
+    session.commit()
     for finding in found.findings:
         log.warning("%s", finding)
     return found
@@ -143,6 +148,10 @@ def _take_over(
         found.examples += _add_examples(session, hit, row, now)
         if hit.batch.kind is HitKind.VALIDATION:
             found.votes += validations.count_votes(session, row, now)
+        if hit.batch.kind is HitKind.QUALIFICATION:
+            grants.count_result(session, row.id, row.worker_id, months=settings.qualification_months, now=now)
+    elif hit.batch.kind is HitKind.VALIDATION:
+        validations.release(session, row)
     session.commit()
 
 
@@ -177,10 +186,12 @@ def _doubt(session: Session, hit: Hit, row: Assignment, now: datetime) -> str | 
         if not _answered(session, row):
             return NO_WORK
         return None if progress(session, row, now).can_submit else NOT_FINISHED
+    if hit.batch.kind is HitKind.QUALIFICATION:
+        return NO_WORK
     votes = validations.draft_votes(session, row)
     if not votes:
         return NO_WORK
-    all_judged = all(example.id in votes for example in validations.items_for(session, row))
+    all_judged = all(item.id in votes for item in validations.items_for(session, row))
     return None if all_judged else NOT_ALL_JUDGED
 
 
@@ -203,21 +214,27 @@ def _add_examples(session: Session, hit: Hit, row: Assignment, now: datetime) ->
         session.scalars(select(Example.attempt_id).where(Example.attempt_id.in_([attempt.id for attempt in attempts])))
     )
     fresh = [attempt for attempt in attempts if attempt.id not in known]
+    round_ = hit.batch.round
+    examples = []
     for attempt in fresh:
-        session.add(
+        validated = attempt.fooled or validations.selected(round_, attempt.public_id)
+        examples.append(
             Example(
                 attempt_id=attempt.id,
-                round_id=hit.batch.round_id,
+                round_id=round_.id,
                 context_id=hit.context_id,
                 writer_id=row.worker_id,
                 goal_label=attempt.goal_label,
                 model_label=attempt.predicted_label,
                 fooled=attempt.fooled,
-                verdict=Verdict.PENDING if attempt.fooled else Verdict.NOT_VALIDATED,
+                verdict=Verdict.PENDING if validated else Verdict.NOT_VALIDATED,
+                votes_wanted=round_.agreeing_votes if validated else 0,
                 collected_at=now,
             )
         )
+    session.add_all(examples)
     session.flush()
+    practice.begin(session, hit.batch, examples)
     return len(fresh)
 
 

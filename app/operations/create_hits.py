@@ -24,7 +24,11 @@ from qualification.validators import validator_requirement
 #: The marketplace remembers a request token for 24 hours; one hour is left for clocks that differ.
 TOKEN_LIFE = timedelta(hours=23)
 ANNOTATION_PREFIX = "dynahit:"
-_PAGES: Mapping[HitKind, str] = {HitKind.CREATION: "work", HitKind.VALIDATION: "validate"}
+_PAGES: Mapping[HitKind, str] = {
+    HitKind.CREATION: "work",
+    HitKind.VALIDATION: "validate",
+    HitKind.QUALIFICATION: "quiz",
+}
 
 #: Called after each HIT with how many of the batch exist and how many it has.
 OnCreated = Callable[[int, int], None]
@@ -45,7 +49,7 @@ def requirements_of(batch: HitBatch) -> tuple[Requirement, ...]:
     further = tuple(from_json(one) for one in batch.requirements or ())
     if batch.qualification_type_id is None:
         return further
-    return (validator_requirement(batch.qualification_type_id), *further)
+    return (validator_requirement(batch.qualification_type_id, batch.senior_value), *further)
 
 
 @dataclass(frozen=True)

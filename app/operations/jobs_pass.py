@@ -12,13 +12,14 @@ from sqlalchemy.orm import Session
 from app.operations.approve import approve_submitted
 from app.operations.collect import collect
 from app.operations.decide import decide_pending
+from app.operations.grant import settle_grants
+from app.operations.plan_payouts import plan_payouts
 from app.operations.validation_hits import open_validation_hits
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import HitsError
 from hits.mturk.client import MTurk
 from hits.mturk.errors import MTurkUnavailable, RequirementsMismatch
-from payments import payouts
 from payments.errors import PaymentsError
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,8 @@ class PassReport:
     approved: int = 0
     decided: int = 0
     promised: int = 0
+    granted: int = 0
+    ended: int = 0
     opened: int = 0
     findings: list[str] = field(default_factory=list)
     unavailable: bool = False
@@ -58,6 +61,8 @@ class PassReport:
                 self.approved,
                 self.decided,
                 self.promised,
+                self.granted,
+                self.ended,
                 self.opened,
             )
         )
@@ -71,6 +76,8 @@ class PassReport:
             "approved": self.approved,
             "decided": self.decided,
             "bonuses owed": self.promised,
+            "qualifications granted": self.granted,
+            "qualifications ended": self.ended,
             "validation HITs opened": self.opened,
             "HITs closed": self.closed,
         }
@@ -98,8 +105,13 @@ def jobs_pass(
         report.decided = decide_pending(session, clock)
 
     def promising() -> None:
-        report.promised = len(payouts.plan_bonuses(session, clock.now()))
-        session.commit()
+        done = plan_payouts(session, clock, endpoint=mturk.endpoint, approval_limit=settings.approval_limit)
+        report.promised = done.new
+
+    def granting() -> None:
+        done = settle_grants(session, mturk, settings, clock)
+        report.granted, report.ended = done.granted + done.found, done.ended
+        report.findings += done.findings
 
     def opening() -> None:
         report.opened = open_validation_hits(session, mturk, settings, clock)
@@ -108,6 +120,7 @@ def jobs_pass(
     _step(session, report, "approving", approving)
     _step(session, report, "deciding", deciding)
     _step(session, report, "promising bonuses", promising)
+    _step(session, report, "granting qualifications", granting)
     if open_validation:
         _step(session, report, "opening validation HITs", opening)
     return report

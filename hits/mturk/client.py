@@ -401,6 +401,28 @@ class MTurk:
             failures = answer.get("NotifyWorkersFailureStatuses", [])
             return [str(failure.get("NotifyWorkersFailureCode", "")) for failure in failures]
 
+    def put_quiz(
+        self, qualification_type_id: str, *, form_xml: str, key_xml: str, seconds: int, retry_seconds: int
+    ) -> None:
+        """Put the marketplace's own quiz on a qualification type: it shows the form, scores with the key, and grants.
+
+        Workers may take it again ``retry_seconds`` after they asked for it. A quiz can be replaced, never removed.
+        """
+        with self._translated("UpdateQualificationType"):
+            self._client.update_qualification_type(
+                QualificationTypeId=qualification_type_id,
+                Test=form_xml,
+                AnswerKey=key_xml,
+                TestDurationInSeconds=seconds,
+                RetryDelayInSeconds=retry_seconds,
+            )
+
+    def quiz(self, qualification_type_id: str) -> tuple[str, str]:
+        """Return form and key as the marketplace has them, empty where it has none."""
+        with self._translated("GetQualificationType"):
+            found = self._client.get_qualification_type(QualificationTypeId=qualification_type_id)["QualificationType"]
+            return found.get("Test", ""), found.get("AnswerKey", "")
+
     def _qualification_named(self, name: str) -> str | None:
         pages = self._client.get_paginator("list_qualification_types").paginate(
             Query=name, MustBeRequestable=False, MustBeOwnedByCaller=True, PaginationConfig=_PAGE

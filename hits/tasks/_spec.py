@@ -242,6 +242,10 @@ class TaskSpec:
                 f"{code!r} is not a label of the {self.code} task. Its labels are {', '.join(self.label_codes)}."
             ) from None
 
+    def hit_title(self, title: str) -> str:
+        """Return the title of a HIT of this task, with what people should know before they even look at it."""
+        return f"{title} ({self.content_note})" if self.content_note else title
+
     def goal_sentence(self, goal_label: str) -> str:
         """Return what the writer is asked to do, in one sentence."""
         return self.goal_words.format(goal=self.label(goal_label).goal)

@@ -1,0 +1,1 @@
+"""The qualification HIT: rules, examples, questions, and what was right."""
