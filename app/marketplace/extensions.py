@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from flask import current_app
+from flask.wrappers import Response
 from flask_limiter import Limiter
 from flask_limiter.util import get_remote_address
 from flask_wtf.csrf import CSRFProtect
@@ -24,6 +25,11 @@ def marketplace() -> Marketplace:
 def settings() -> Settings:
     """Return this app's settings."""
     return cast(Settings, current_app.extensions["marketplace_settings"])
+
+
+def failed(response: Response) -> bool:
+    """Whether an answer counts as a failed attempt."""
+    return response.status_code >= 400
 
 
 def sign_in_limit() -> str:

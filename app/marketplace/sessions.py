@@ -150,6 +150,11 @@ def operator_id() -> str | None:
     return session.get("operator_id")
 
 
+def account_key() -> str:
+    """Return whose password an attempt is about, for the limit on failed ones, wherever they come from."""
+    return f"password of {worker_id() or requester_id() or operator_id()}"
+
+
 def _only_for(key: str, sign_in: str) -> Callable[[Callable[P, ResponseReturnValue]], Callable[P, ResponseReturnValue]]:
     def decorate(view: Callable[P, ResponseReturnValue]) -> Callable[P, ResponseReturnValue]:
         @wraps(view)

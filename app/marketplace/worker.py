@@ -9,11 +9,10 @@ from typing import cast, get_args
 
 from flask import Blueprint, flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
-from flask.wrappers import Response
 from flask_babel import gettext
 
 from app.marketplace import errors, forms, sessions
-from app.marketplace.extensions import limiter, marketplace, settings, sign_in_limit
+from app.marketplace.extensions import failed, limiter, marketplace, settings, sign_in_limit
 from app.marketplace.headers import SANDBOX, allow_frame, allow_media
 from app.marketplace.languages import translated
 from app.marketplace.settings import origin, origin_text
@@ -34,10 +33,6 @@ def _me() -> str:
     return cast(str, session["worker_id"])
 
 
-def _failed(response: Response) -> bool:
-    return response.status_code >= 400
-
-
 def _user_name_key() -> str:
     return "worker " + key_of(request.form.get("user_name", ""))
 
@@ -49,8 +44,8 @@ def home() -> ResponseReturnValue:
 
 
 @worker.route("/sign-in", methods=["GET", "POST"])
-@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed)
-@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed, key_func=_user_name_key)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed, key_func=_user_name_key)
 def sign_in() -> ResponseReturnValue:
     """Sign a worker in; failures are limited by address and by user name."""
     user_name, error = request.form.get("user_name", ""), ""
@@ -74,7 +69,7 @@ def sign_out() -> ResponseReturnValue:
 
 
 @worker.route("/join", methods=["GET", "POST"])
-@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed)
 def join() -> ResponseReturnValue:
     """Create an account from an invitation, and sign in."""
     code, user_name = request.values.get("code", "").strip(), request.form.get("user_name", "").strip()

@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy.exc import IntegrityError
 
 from hits.marketplace import links, mails, passwords
-from hits.marketplace.errors import AddressTaken, AddressUnfit, LinkUnfit, PasswordWrong
+from hits.marketplace.errors import AddressTaken, AddressUnfit, LinkUnfit
 from hits.marketplace.tables import WorkerRow
 from hits.marketplace.transactions import Transaction
 
@@ -54,8 +54,7 @@ def ask(transaction: Transaction, row: WorkerRow, password: str, address: str | 
 
     Raises PasswordWrong, AddressUnfit.
     """
-    if not passwords.matches(password, row.password_hash, n=transaction.settings.scrypt_n):
-        raise PasswordWrong
+    passwords.check_present(password, row.password_hash, n=transaction.settings.scrypt_n)
     address = checked(address) if address else None
     if address is not None and transaction.settings.sends_mail:
         ask_to_confirm(transaction, row, address, language)

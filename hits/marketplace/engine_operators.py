@@ -300,13 +300,13 @@ class OperatorSide(EngineCore):
         with self._transaction(writes=False) as transaction:
             return payout_runs.of_worker(transaction, worker_id)
 
-    def set_payout_details(self, worker_id: str, text: str) -> None:
-        """Keep, encrypted, how a worker wants to be paid; nothing takes it back.
+    def set_payout_details(self, worker_id: str, password: str, text: str) -> None:
+        """Keep, encrypted, how a worker who knows the password wants to be paid; nothing takes it back.
 
-        Raises WorkerUnknown, PayoutDetailsUnfit.
+        Raises WorkerUnknown, PasswordWrong, PayoutDetailsUnfit.
         """
         with self._transaction() as transaction:
-            payout_runs.set_details(transaction, worker_id, text)
+            payout_runs.set_details(transaction, worker_id, password, text)
 
     def payout_details(self, worker_id: str) -> str:
         """Return how a worker wants to be paid, or nothing.

@@ -8,7 +8,7 @@ import hmac
 import secrets
 from typing import Final
 
-from hits.marketplace.errors import PasswordUnfit
+from hits.marketplace.errors import PasswordUnfit, PasswordWrong
 
 LEAST_LENGTH: Final = 8
 MOST_LENGTH: Final = 256
@@ -36,6 +36,12 @@ def matches(password: str, stored: str | None, *, n: int) -> bool:
     _scheme, cost, salt, expected = stored.split("$")
     derived = _derive(password, base64.b64decode(salt), int(cost))
     return hmac.compare_digest(derived, base64.b64decode(expected))
+
+
+def check_present(password: str, stored: str | None, *, n: int) -> None:
+    """Raise PasswordWrong unless a password is the stored one, which is asked for before a change that matters."""
+    if not matches(password, stored, n=n):
+        raise PasswordWrong
 
 
 def _derive(password: str, salt: bytes, n: int) -> bytes:

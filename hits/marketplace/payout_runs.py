@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-from hits.marketplace import audit, console_pages, mails, workers
+from hits.marketplace import audit, console_pages, mails, passwords, workers
 from hits.marketplace.console_views import (
     Actor,
     OpenEarnings,
@@ -276,15 +276,16 @@ def of_worker(transaction: Transaction, worker_id: str) -> WorkerPayouts:
     )
 
 
-def set_details(transaction: Transaction, worker_id: str, text: str) -> None:
+def set_details(transaction: Transaction, worker_id: str, password: str, text: str) -> None:
     """Keep, encrypted, how a worker wants to be paid, and tell the worker's confirmed address; nothing takes it back.
 
-    Raises WorkerUnknown, PayoutDetailsUnfit.
+    Raises WorkerUnknown, PasswordWrong, PayoutDetailsUnfit.
     """
+    row = workers.lock(transaction, worker_id)
+    passwords.check_present(password, row.password_hash, n=transaction.settings.scrypt_n)
     text = text.replace("\x00", "").strip()
     if len(text) > MOST_DETAILS:
         raise PayoutDetailsUnfit(MOST_DETAILS)
-    row = workers.find(transaction, worker_id)
     row.payout_details = _cipher(transaction).encrypt(text.encode()) if text else None
     if row.email is not None and row.email_confirmed_at is not None:
         mails.queue(transaction, mails.PAYOUT_CHANGED, row.email, language=row.language, user_name=row.user_name)

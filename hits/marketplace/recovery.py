@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from hits.marketplace import addresses, links, mails, passwords
-from hits.marketplace.errors import LinkUnfit, OperatorError, PasswordWrong
+from hits.marketplace.errors import LinkUnfit, OperatorError
 from hits.marketplace.tables import RequesterRow, WorkerRow
 from hits.marketplace.transactions import Transaction
 
@@ -53,8 +53,7 @@ def change(transaction: Transaction, row: WorkerRow | RequesterRow, old: str, ne
 
     Raises PasswordWrong, PasswordUnfit.
     """
-    if not passwords.matches(old, row.password_hash, n=transaction.settings.scrypt_n):
-        raise PasswordWrong
+    passwords.check_present(old, row.password_hash, n=transaction.settings.scrypt_n)
     _replace(transaction, row, new)
     return row.session_number
 

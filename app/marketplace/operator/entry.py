@@ -6,10 +6,9 @@ from typing import cast
 
 from flask import flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
-from flask.wrappers import Response
 
 from app.marketplace import console, sessions
-from app.marketplace.extensions import limiter, marketplace, sign_in_limit
+from app.marketplace.extensions import failed, limiter, marketplace, sign_in_limit
 from app.marketplace.languages import gettext
 from app.marketplace.operator.console import operator
 from hits.marketplace.errors import NotSignedIn
@@ -19,17 +18,13 @@ from hits.marketplace.words import words
 WRONG = words("This name and password do not belong together. Check both and try again.")
 
 
-def _failed(response: Response) -> bool:
-    return response.status_code >= 400
-
-
 def _name_key() -> str:
     return "operator " + (sessions.operator_id() or key_of(request.form.get("name", "")))
 
 
 @operator.route("/sign-in", methods=["GET", "POST"])
-@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed)
-@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed, key_func=_name_key)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed, key_func=_name_key)
 def sign_in() -> ResponseReturnValue:
     """Sign an operator in; failures are limited by address and by account."""
     name = console.typed("name")
@@ -46,8 +41,8 @@ def sign_in() -> ResponseReturnValue:
 
 
 @operator.route("/confirm-password", methods=["GET", "POST"])
-@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed)
-@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed, key_func=_name_key)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed, key_func=_name_key)
 @sessions.for_operators
 def confirm_password() -> ResponseReturnValue:
     """Ask for the password again before money moves or an account is closed."""

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
-from flask.wrappers import Response
 
 from app.marketplace import sessions
-from app.marketplace.extensions import limiter, marketplace, sign_in_limit
+from app.marketplace.extensions import failed, limiter, marketplace, sign_in_limit
 from app.marketplace.languages import gettext
 from app.marketplace.requester.console import requester
 from hits.marketplace.errors import AccountDisabled, NotSignedIn
-
-
-def _failed(response: Response) -> bool:
-    return response.status_code >= 400
 
 
 def _email_key() -> str:
@@ -22,8 +17,8 @@ def _email_key() -> str:
 
 
 @requester.route("/sign-in", methods=["GET", "POST"])
-@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed)
-@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=_failed, key_func=_email_key)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed, key_func=_email_key)
 def sign_in() -> ResponseReturnValue:
     """Sign a requester in; failures are limited by address and by account."""
     email, error = request.form.get("email", "").strip(), ""

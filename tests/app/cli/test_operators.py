@@ -136,7 +136,7 @@ def test_a_payout_run_from_plan_to_paid(engine: Marketplace, requester_id: str, 
     assignment_id = rejected(engine, requester_id, worker_id)
     approve = {"AssignmentId": assignment_id, "OverrideRejection": True}
     engine.call(requester_id, "ApproveAssignment", approve)
-    engine.set_payout_details(worker_id, "=HYPERLINK(1)")
+    engine.set_payout_details(worker_id, PASSWORD, "=HYPERLINK(1)")
     assert "$0.30 is owed to 1 workers" in run("payout-run", "draft", "--plan").output
     assert engine.payout_runs().total == 0
 

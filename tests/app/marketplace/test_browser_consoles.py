@@ -186,7 +186,7 @@ def test_a_requesters_other_pages_are_good_to_use(town: Town, page: Any) -> None
 
 def test_an_operator_overturns_a_rejection_and_pays_a_run_out(town: Town, page: Any) -> None:
     engine = town.engine
-    engine.set_payout_details(town.workers[1], "IBAN DE00 1234 5678")
+    engine.set_payout_details(town.workers[1], PASSWORD, "IBAN DE00 1234 5678")
     engine.call(town.requester_id, "ApproveAssignment", {"AssignmentId": town.assignments[1]})
     reject = {"AssignmentId": town.assignments[0], "RequesterFeedback": "Too short."}
     engine.call(town.requester_id, "RejectAssignment", reject)

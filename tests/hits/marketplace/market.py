@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mypy_boto3_mturk import MTurkClient
 
 EXTERNAL_NAMESPACE = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/ExternalQuestion.xsd"
+WORKERS_PASSWORD = "a good password"
 _numbers = itertools.count(1)
 
 
@@ -83,7 +84,7 @@ class Market:
 
     def worker(self, **traits: Any) -> str:
         code = self.engine.create_invitation("for a test")
-        worker_id = self.engine.register_worker(code, f"worker{next(_numbers)}", "a good password").worker_id
+        worker_id = self.engine.register_worker(code, f"worker{next(_numbers)}", WORKERS_PASSWORD).worker_id
         with self.engine.store.session(writes=True) as session:
             row = session.get_one(WorkerRow, worker_id)
             for name, value in traits.items():

@@ -12,12 +12,12 @@ from sqlalchemy.exc import IntegrityError
 
 from hits.marketplace.console_views import Actor
 from hits.marketplace.engine import Marketplace
-from hits.marketplace.errors import OperatorError, PayoutDetailsUnfit
+from hits.marketplace.errors import OperatorError, PasswordWrong, PayoutDetailsUnfit
 from hits.marketplace.payout_runs import cell
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import PayoutItemRow, WorkerRow
-from tests.hits.marketplace.market import Market
-from tests.hits.marketplace.people import house
+from tests.hits.marketplace.market import WORKERS_PASSWORD, Market
+from tests.hits.marketplace.people import PASSWORD, house
 from tests.hits.marketplace.test_work import all_at_once
 
 OLGA, OTTO = Actor.operator("olga"), Actor.operator("otto")
@@ -169,7 +169,7 @@ def test_workers_without_details_can_be_left_for_later(market: Market) -> None:
     engine, ada, bob = market.engine, market.worker(), market.worker()
     for worker_id in (ada, bob):
         earn(market, worker_id)
-    engine.set_payout_details(bob, "IBAN DE00 1234")
+    engine.set_payout_details(bob, WORKERS_PASSWORD, "IBAN DE00 1234")
     market.clock.advance(seconds=1)
     assert engine.open_earnings().without_details == 1
 
@@ -184,8 +184,8 @@ def test_the_file_has_cents_and_no_formulas(market: Market) -> None:
     engine, ada, bob = market.engine, market.worker(user_name="=cmd()"), market.worker(user_name="bob")
     earn(market, ada, bonus="1.05")
     earn(market, bob)
-    engine.set_payout_details(ada, ' +HYPERLINK("https://example.org")')
-    engine.set_payout_details(bob, "ordinary, with a comma\nand a line")
+    engine.set_payout_details(ada, WORKERS_PASSWORD, ' +HYPERLINK("https://example.org")')
+    engine.set_payout_details(bob, WORKERS_PASSWORD, "ordinary, with a comma\nand a line")
     market.clock.advance(seconds=1)
     run = engine.draft_payout_run(by=OLGA)
 
@@ -204,7 +204,7 @@ def test_a_worker_is_told_by_mail_that_the_money_goes_elsewhere() -> None:
     with house() as opened:
         ada, bob = opened.worker(), opened.worker("bob", None)
         for worker_id in (ada, bob):
-            opened.engine.set_payout_details(worker_id, "IBAN DE00 1234")
+            opened.engine.set_payout_details(worker_id, PASSWORD, "IBAN DE00 1234")
 
         opened.post()
 
@@ -217,7 +217,7 @@ def test_a_worker_is_told_by_mail_that_the_money_goes_elsewhere() -> None:
 def test_details_are_stored_encrypted(market: Market) -> None:
     engine, ada = market.engine, market.worker()
 
-    engine.set_payout_details(ada, "IBAN DE00 1234")
+    engine.set_payout_details(ada, WORKERS_PASSWORD, "IBAN DE00 1234")
 
     with engine.store.session(writes=False) as session:
         sealed = session.get_one(WorkerRow, ada).payout_details
@@ -228,10 +228,13 @@ def test_details_are_stored_encrypted(market: Market) -> None:
     other.store = engine.store
     with pytest.raises(OperatorError, match="old secret_key"):
         other.payout_details(ada)
-    engine.set_payout_details(ada, "  ")
+    engine.set_payout_details(ada, WORKERS_PASSWORD, "  ")
     assert engine.payout_details(ada) == ""
     with pytest.raises(PayoutDetailsUnfit):
-        engine.set_payout_details(ada, "x" * 1001)
+        engine.set_payout_details(ada, WORKERS_PASSWORD, "x" * 1001)
+    with pytest.raises(PasswordWrong):
+        engine.set_payout_details(ada, "not the password", "IBAN of a thief")
+    assert engine.payout_details(ada) == ""
     assert [one.details["given"] for one in engine.audit_log(about=ada).entries] == [False, True]
 
 

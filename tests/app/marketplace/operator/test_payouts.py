@@ -6,7 +6,7 @@ import csv
 
 from hits.marketplace.clock import TestClock
 from hits.marketplace.engine import Marketplace
-from tests.app.marketplace.conftest import Visitor
+from tests.app.marketplace.conftest import PASSWORD, Visitor
 from tests.app.marketplace.operator.conftest import Submit, token_of
 
 
@@ -22,7 +22,7 @@ def test_a_run_is_drafted_downloaded_and_paid(
     operator: Visitor, worker_id: str, engine: Marketplace, handed_in: Submit, clock: TestClock
 ) -> None:
     handed_in("ApproveAssignment")
-    engine.set_payout_details(worker_id, "IBAN DE00 <1234>")
+    engine.set_payout_details(worker_id, PASSWORD, "IBAN DE00 <1234>")
     clock.advance(seconds=1)
     run_id = drafted(operator, engine)
     assert "IBAN DE00 <1234>" in operator.text()
