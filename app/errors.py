@@ -19,6 +19,7 @@ from app.tokens import TokenExpired, TokenInvalid
 from hits import errors as hits_errors
 from hits.predictions import ModelUnavailable
 from payments.errors import InvalidMonth, PaymentsError
+from qualification.errors import NotAdmitted
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +72,12 @@ _DOMAIN: dict[type[Exception], tuple[int, str, str, str]] = {
         "This HIT is already submitted",
         "You are paid for it once, as promised.",
         "You can go on with another HIT from your list.",
+    ),
+    NotAdmitted: (
+        403,
+        "This HIT is not open to you",
+        "No try was used, and what you earned before is not affected.",
+        "Return this HIT on the marketplace: that does not count against you here, and somebody else can do it.",
     ),
     ModelUnavailable: (
         503,

@@ -1,4 +1,4 @@
-"""Who may work on a HIT, by our own database: whatever a browser or the marketplace lets through is asked here again."""
+"""Who may work on a HIT by our own database: what a browser or the marketplace lets through is asked here again."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _check_exclusions(session: Session, hit: Hit, round_: Round, worker: Worker,
 
 
 def rounds_written(now: datetime) -> Select[tuple[int]]:
-    """Return the query for numbers of rounds in which assignments are being written or have shown the model something."""
+    """Return the query for the numbers of rounds that somebody writes in, or has shown the model something in."""
     asked = select(Attempt.id).where(Attempt.assignment_id == Assignment.id).exists()
     return (
         select(Round.number)

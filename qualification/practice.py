@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from hits.errors import InvalidAnswer, Refused
 from hits.models import Assignment, Example, HitBatch, Round
 from hits.states import PracticeState, Verdict
+from hits.validations import recount
 from qualification.grants import level_of, raise_level
 from qualification.limits_models import PracticeGrade
 from qualification.models import Level
@@ -22,7 +23,7 @@ def begin(session: Session, batch: HitBatch, examples: Sequence[Example]) -> int
     """Keep the new examples of a writer who practises for a reviewer, and return how many. Flushes, never commits.
 
     A novice of the task practises until as many examples as the batch says have passed; what waits counts as passing,
-    so that a reviewer who is slow holds up nobody. Examples that are kept are not validated meanwhile.
+    so that a reviewer who is slow holds up nobody. What waits is drawn for no validator.
     """
     if not batch.practice or not examples:
         return 0
@@ -33,7 +34,6 @@ def begin(session: Session, batch: HitBatch, examples: Sequence[Example]) -> int
     kept = examples[: max(left, 0)]
     for example in kept:
         example.practice_state = PracticeState.WAITING
-        example.verdict = Verdict.NOT_VALIDATED
     session.flush()
     return len(kept)
 
@@ -41,15 +41,16 @@ def begin(session: Session, batch: HitBatch, examples: Sequence[Example]) -> int
 def grade(session: Session, example: Example, *, passed: bool, words: str, by: str, now: datetime) -> PracticeGrade:
     """Store what a reviewer says about a practice example, and act on it. Flushes; the caller holds the row's lock.
 
-    Passed, it goes to the validators like any other if it fooled the model; failed, it is not validated. Base pay
-    hangs on neither. Raises InvalidAnswer for empty or overlong words, and Refused for an example that does not wait.
+    Passed, it goes to the validators like any other; failed, it is not validated. Base pay hangs on neither. Raises
+    InvalidAnswer for empty or overlong words, and Refused for an example that does not wait.
     """
     if example.practice_state is not PracticeState.WAITING:
         raise Refused("This example waits for no grade: somebody has graded it already. Nothing was changed.")
     said = _checked(words)
     example.practice_state = PracticeState.PASSED if passed else PracticeState.FAILED
-    if passed and example.fooled:
-        example.verdict = Verdict.PENDING
+    if not passed and example.verdict is Verdict.PENDING:
+        example.verdict = Verdict.NOT_VALIDATED
+        recount(session, [example])
     found = PracticeGrade(example_id=example.id, passed=passed, words=said, graded_at=now, graded_by=by[:80])
     session.add(found)
     session.flush()

@@ -1,4 +1,4 @@
-"""What the work of a batch came to by the hour, measured from accepting to submitting. The rule is in docs/admission.md."""
+"""What the work of a batch came to by the hour, from accepting to submitting. The rule is in docs/admission.md."""
 
 from __future__ import annotations
 

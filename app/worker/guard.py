@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import cast
 
 from flask import g, request
 from sqlalchemy import select
-from sqlalchemy.orm import contains_eager, joinedload
+from sqlalchemy.orm import Session, contains_eager, joinedload
 
 from app.care.gate import after_opening, before_opening, require_care
 from app.extensions import db
@@ -17,7 +18,12 @@ from app.tokens import Claim
 from hits.attempts import open_assignment
 from hits.errors import NotFound, WrongWorker
 from hits.models import Assignment, Hit, HitBatch, Worker
+from hits.models.people import worker_for
 from hits.states import HitKind
+from qualification.admission import Phase, check_admission
+from qualification.errors import NotAdmitted
+
+log = logging.getLogger(__name__)
 
 
 def hit_page_guard() -> None:
@@ -50,6 +56,7 @@ def opened_assignment(hit: Hit) -> Assignment:
     """Return the assignment that the frame claims, stored on first sight; the caller commits.
 
     Raises WrongWorker for an address that joins another HIT's id to this page, and what open_assignment raises.
+    Raises NotAdmitted for somebody who may not work on the HIT, of whom nothing is stored then.
     ConsentWanted and WarningWanted, which it raises too, are answered by the pages that stand before the work.
     """
     known = services()
@@ -59,6 +66,10 @@ def opened_assignment(hit: Hit) -> Assignment:
         raise WrongWorker
     session = db.session()
     text = before_opening(session, known, hit, frame)
+    if text is not None:
+        key = known.settings.pseudonym_key.get_secret_value()
+        worker = worker_for(session, frame.worker_id, key=key, now=known.clock.now())
+        _admit(session, hit, worker, "load")
     assignment = open_assignment(
         session,
         hit,
@@ -72,6 +83,19 @@ def opened_assignment(hit: Hit) -> Assignment:
         assignment.consent_text_id = text.id
     after_opening(assignment)
     return assignment
+
+
+def admit(assignment: Assignment) -> None:
+    """Raise NotAdmitted when the worker may not begin with the HIT, whatever the page that was opened says."""
+    _admit(db.session(), assignment.hit, assignment.worker, "submit")
+
+
+def _admit(session: Session, hit: Hit, worker: Worker, phase: Phase) -> None:
+    try:
+        check_admission(session, hit, worker, services().clock.now(), phase=phase)
+    except NotAdmitted as error:
+        log.info("%s is not admitted to HIT %s on %s: %s", worker.pseudonym, hit.mturk_hit_id, phase, error)
+        raise
 
 
 def claimed_assignment(kind: HitKind) -> Assignment:
