@@ -75,7 +75,7 @@ class LocalExplainer:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ready_way: Any = None
+        self._ways: dict[bool, Any] = {}
 
     def attribution(
         self,
@@ -99,7 +99,8 @@ class LocalExplainer:
             raise MethodNotSupported(repr(name), reader.model_id, METHODS)
         started = time.perf_counter()
         score = reader.score(item, target)
-        found = GRADIENT_METHODS[name](score, self._way(reader.loaded.model), patience_seconds)
+        way = self._way(reader.loaded.model, may_be_half=name in AVERAGING_METHODS)
+        found = GRADIENT_METHODS[name](score, way, patience_seconds)
         if not all(math.isfinite(value) for value in found.by_position):
             raise BadModelAnswer("its gradients are not finite numbers")
         return Attribution(
@@ -114,21 +115,21 @@ class LocalExplainer:
             seconds=time.perf_counter() - started,
         )
 
-    def _way(self, model: Any) -> Any:
+    def _way(self, model: Any, *, may_be_half: bool) -> Any:
         from inference.lean_bert import lean_bert_of
         from inference.twin import half_is_fast, twin_of
 
+        half = may_be_half and half_is_fast()
         with self._lock:
-            if self._ready_way is None:
-                half = half_is_fast()
-                self._ready_way = lean_bert_of(model, half=half) or twin_of(model, half=half)
-            return self._ready_way
+            if half not in self._ways:
+                self._ways[half] = lean_bert_of(model, half=half) or twin_of(model, half=half)
+            return self._ways[half]
 
 
 def integrated_gradients(score: Score, way: Any, patience_seconds: float) -> Scores:
     """Integrated gradients by the midpoint rule: 12 steps, then 36 when they don't converge and there is time."""
     started = time.perf_counter()
-    difference = _difference(score, way)
+    difference = _difference(score)
     few, many = STEPS
     total = _gradients(score, way, [(step + 0.5) / few for step in range(few)])
     found = _completed(score, total / few, few, difference)
@@ -150,7 +151,7 @@ def captum_integrated_gradients(score: Score, way: Any, patience_seconds: float)
         internal_batch_size=_rows_at_once(score),
     )
     by_position: list[float] = attributions.detach().double().sum(-1)[0].tolist()
-    return _measured(by_position, CAPTUM_STEPS, _difference(score, None))
+    return _measured(by_position, CAPTUM_STEPS, _difference(score))
 
 
 def gradient_shap(score: Score, way: Any, patience_seconds: float) -> Scores:
@@ -159,7 +160,7 @@ def gradient_shap(score: Score, way: Any, patience_seconds: float) -> Scores:
     seed = hashlib.sha256(repr(score.sequence.ids).encode()).digest()[:8]
     random = torch.Generator().manual_seed(int.from_bytes(seed, "big") >> 1)
     points: list[float] = torch.rand(SAMPLES, generator=random).tolist()
-    return _completed(score, _gradients(score, way, points) / SAMPLES, SAMPLES, _difference(score, way))
+    return _completed(score, _gradients(score, way, points) / SAMPLES, SAMPLES, _difference(score))
 
 
 def input_x_gradient(score: Score, way: Any, patience_seconds: float) -> Scores:
@@ -176,6 +177,8 @@ GRADIENT_METHODS: Mapping[str, Method] = MappingProxyType(
         INPUT_X_GRADIENT: input_x_gradient,
     }
 )
+#: Their rounding averages out over many points, so that a processor that multiplies bfloat16 may use it.
+AVERAGING_METHODS = frozenset({INTEGRATED_GRADIENTS, GRADIENT_SHAP})
 
 
 def words_of(
@@ -204,10 +207,11 @@ def words_of(
     return tuple(words)
 
 
-def _difference(score: Score, way: Any) -> float:
+def _difference(score: Score) -> float:
+    """Return what the scores should add up to, by the model that predicts: rounding on another way is an error."""
     torch = single_threaded_torch()
     with torch.no_grad():
-        here, there = score.values(torch.cat([score.inputs, score.baseline]), way).tolist()
+        here, there = score.values(torch.cat([score.inputs, score.baseline])).tolist()
     return float(here - there)
 
 

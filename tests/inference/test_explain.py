@@ -70,6 +70,17 @@ def reader() -> SpanReader:
     return SpanReader(tiny_reader(max_length=40, stride=8))
 
 
+@pytest.fixture(params=[False, True], ids=["single", "half"])
+def precision(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explain as on a processor without bfloat16, and as on one with it."""
+    monkeypatch.setattr("inference.twin.half_is_fast", lambda: request.param)
+
+
+@pytest.fixture
+def in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inference.twin.half_is_fast", lambda: False)
+
+
 def target_logit(loaded: LoadedModel, text: str, target: str, *, blank: bool) -> float:
     encoding = loaded.tokenizer.encode(text)
     length = min(len(encoding.ids), loaded.max_length)
@@ -82,6 +93,7 @@ def target_logit(loaded: LoadedModel, text: str, target: str, *, blank: bool) ->
     return float(logits[loaded.labels.index(target)])
 
 
+@pytest.mark.usefixtures("precision")
 @pytest.mark.parametrize("text", TEXTS)
 def test_scores_add_up_to_what_the_words_changed(classifier: Classifier, text: str) -> None:
     for target in LABELS:
@@ -135,6 +147,7 @@ def test_of_a_long_passage_every_word_is_there_and_those_outside_the_window_have
     assert attribution.target == f"{span.start}-{span.end}"
 
 
+@pytest.mark.usefixtures("precision")
 def test_the_score_of_a_span_is_its_start_and_end_logit(reader: SpanReader) -> None:
     at = PASSAGE.index("staff was not good")
     target = f"{at}-{at + len('staff was not good')}"
@@ -217,6 +230,7 @@ def test_captums_own_method_is_captums_default(classifier: Classifier) -> None:
     assert [word.score for word in attribution.words] == pytest.approx(expected[1:-1], abs=1e-5)
 
 
+@pytest.mark.usefixtures("in_single_precision")
 def test_the_numbers_are_those_of_captums_layer_method_on_a_model_of_its_own(classifier: Classifier) -> None:
     from captum.attr import LayerIntegratedGradients
 
@@ -284,6 +298,7 @@ def test_in_half_precision_an_explanation_points_the_same_way(
     classifier: Classifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = ("the food was not good but very cold",)
+    monkeypatch.setattr("inference.twin.half_is_fast", lambda: False)
     single = [word.score for word in classifier.explain(text, "positive").words]
     monkeypatch.setattr("inference.twin.half_is_fast", lambda: True)
     half = Classifier(classifier.loaded, LABELS).explain(text, "positive")
