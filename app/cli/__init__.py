@@ -82,7 +82,11 @@ class Commands(click.Group):
 def _settings_message(error: ValidationError) -> str:
     if error.title != "Settings":
         return str(error)
-    lines = [f"  DYNAHIT_{'_'.join(map(str, one['loc'])).upper()}: {one['msg']}" for one in error.errors()]
+    lines = [
+        # What is about several settings at once names them itself.
+        f"  DYNAHIT_{'_'.join(map(str, one['loc'])).upper()}: {one['msg']}" if one["loc"] else f"  {one['msg']}"
+        for one in error.errors()
+    ]
     return "\n".join(
         [
             "The settings of this instance are not complete, or can't be used:",

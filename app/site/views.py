@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, jsonify, redirect, render_template, url_for
+import logging
+
+from flask import Blueprint, Response, abort, jsonify, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 from sqlalchemy import text
@@ -14,6 +16,7 @@ from app.services import services
 from hits.consent import text_by_version
 
 bp = Blueprint("site", __name__)
+log = logging.getLogger(__name__)
 
 
 @bp.get("/")
@@ -28,6 +31,24 @@ def consent(version: int) -> ResponseReturnValue:
     """Show a version of what workers agree to, to read again and to print; old ones too."""
     text = text_by_version(db.session(), version)
     return render_template("care/consent_text.html", **text_fields(text), printed=True)
+
+
+@bp.get("/metrics")
+def metrics() -> ResponseReturnValue:
+    """Give the figures of the instance to a Prometheus server that may read them."""
+    from app.metrics import CONTENT_TYPE, may_read, metrics_text
+
+    here = services()
+    forwarded = any(name in request.headers for name in ("Forwarded", "X-Forwarded-For", "X-Real-Ip"))
+    if not may_read(
+        here.settings,
+        authorization=request.headers.get("Authorization"),
+        address=request.remote_addr,
+        forwarded=forwarded,
+    ):
+        log.warning("The metrics were asked for without the right to read them.")
+        abort(404)
+    return Response(metrics_text(db.session(), here.model_state()), content_type=CONTENT_TYPE)
 
 
 @bp.get("/healthz")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hmac
+import logging
 from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
 from urllib.parse import urlsplit
 
-from flask import redirect, request, url_for
+from flask import flash, redirect, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
@@ -14,6 +17,11 @@ from app.errors import AccessDenied, asked_by_script
 from app.extensions import db, login_manager
 from app.models import AuditEntry, StaffUser
 from app.services import services
+
+log = logging.getLogger(__name__)
+
+#: Where the session keeps when the password was typed, in seconds since 1970.
+_PASSWORD_AT = "password_at"  # noqa: S105 - a name, no password
 
 
 @login_manager.user_loader  # type: ignore[untyped-decorator]  # Flask-Login has no types
@@ -29,14 +37,19 @@ def open_to_all() -> None:
 
 
 def role_guard(role: str) -> Callable[[], ResponseReturnValue | None]:
-    """Return the guard of pages for one role: leads to the sign-in page, raises AccessDenied without the role."""
+    """Return the guard of pages for one role: leads to the sign-in page, raises AccessDenied without the role.
+
+    Who is refused stands in the audit trail and in the log.
+    """
 
     def guard() -> ResponseReturnValue | None:
         if not current_user.is_authenticated:
+            log.warning("%s %s was asked for by somebody who is not signed in.", request.method, request.endpoint)
             if request.method == "GET" and not asked_by_script():
                 return redirect(url_for("staff.sign_in", next=request.full_path.rstrip("?")))
             return redirect(url_for("staff.sign_in"))
         if role not in current_user.roles:
+            refused("access.refused", f"page {request.endpoint}", role=role, method=request.method)
             raise AccessDenied(role)
         return None
 
@@ -57,3 +70,37 @@ def audit(action: str, subject: str, **detail: object) -> None:
             at=services().clock.now(), staff_name=current_user.name, action=action, subject=subject, detail=detail
         )
     )
+
+
+def refused(action: str, subject: str, **detail: object) -> None:
+    """Keep in the audit trail and in the log that the signed-in person was refused something. Commits that alone."""
+    db.session.rollback()
+    audit(action, subject, **detail)
+    log.warning("%s was refused: %s, %s.", current_user.name, action, subject)
+    db.session.commit()
+
+
+def note_password() -> None:
+    """Keep in the session that the password was typed just now."""
+    session[_PASSWORD_AT] = int(services().clock.now().timestamp())
+
+
+def password_is_fresh() -> bool:
+    """Tell whether the signed-in person typed the password within the time that DYNAHIT_FRESH_SIGN_IN_MINUTES gives."""
+    here = services()
+    age = here.clock.now().timestamp() - session.get(_PASSWORD_AT, 0)
+    return 0 <= age <= timedelta(minutes=here.settings.fresh_sign_in_minutes).total_seconds()
+
+
+def fresh_password(page: Callable[..., ResponseReturnValue]) -> Callable[..., ResponseReturnValue]:
+    """Ask for the password again before a page that moves money; then lead to the address of the same page by GET."""
+
+    @wraps(page)
+    def asked(*args: object, **values: object) -> ResponseReturnValue:
+        if password_is_fresh():
+            return page(*args, **values)
+        if request.method == "POST":
+            flash("Nothing was done yet. Type your password, then do it again.")
+        return redirect(url_for("staff.confirm", next=request.full_path.rstrip("?")), 303)
+
+    return asked

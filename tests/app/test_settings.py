@@ -50,3 +50,26 @@ def test_the_model_setting_of_an_older_instance_does_not_stop_the_start() -> Non
     assert settings(model="embedded:sentiment").model is None
     with pytest.raises(ValidationError, match=r'Write DYNAHIT_MODELS=\{"TASK": "hub:some/model"\} instead'):
         settings(model="hub:some/model")
+
+
+ALERTS = {"alert_mail": "kim@example.org, robin@example.org", "mail_from": "dynahit@example.org", "smtp_host": "mail"}
+
+
+def test_alerts_by_mail_need_who_from_and_where_together() -> None:
+    assert settings(**ALERTS).alert_mail == ALERTS["alert_mail"]
+    assert settings(alert_mail="", smtp_host="", mail_from="").smtp_host is None
+    with pytest.raises(ValidationError, match="set DYNAHIT_MAIL_FROM, DYNAHIT_SMTP_HOST too, or none"):
+        settings(alert_mail="kim@example.org")
+    with pytest.raises(ValidationError, match="'robin' is no e-mail address"):
+        settings(**{**ALERTS, "alert_mail": "kim@example.org,robin"})
+
+
+def test_a_password_for_mail_never_crosses_the_network_in_the_clear() -> None:
+    sign_in = {"smtp_user": "dynahit", "smtp_password": "secret"}
+
+    with pytest.raises(ValidationError, match="set DYNAHIT_SMTP_SECURITY to starttls or tls"):
+        settings(**ALERTS, **sign_in)
+    with pytest.raises(ValidationError, match="go together"):
+        settings(**ALERTS, smtp_user="dynahit")
+    assert settings(**ALERTS, **sign_in, smtp_security="tls").smtp_security == "tls"
+    assert settings(**{**ALERTS, "smtp_host": "localhost"}, **sign_in).smtp_security == "none"

@@ -22,7 +22,7 @@ from payments.month_close import (
     frozen_figures,
     next_to_close,
 )
-from payments.payouts import plan_bonuses
+from payments.planning import plan_bonuses
 from payments.report import month_report
 from tests import factories
 from tests.payments.builders import assignment_of, verified_example

@@ -12,7 +12,7 @@ from hits.money import ZERO, from_cents, usd
 from payments.ledger import record_reward
 from payments.models import LedgerTransaction, Posting
 from payments.overview import Money, overview
-from payments.payouts import plan_bonuses
+from payments.planning import plan_bonuses
 from payments.report import Figures, month_report, months
 from tests import factories
 from tests.payments.builders import assignment_of, verified_example

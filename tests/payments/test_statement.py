@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from hits.clock import FixedClock
 from hits.errors import NotFound
 from hits.money import from_cents, usd
-from payments import payouts
 from payments.ledger import record_reward, reverse
 from payments.models import Payout, Posting, TransactionKind
+from payments.planning import plan_bonuses
 from payments.statement import statement, statement_table
 from tests import factories
 from tests.payments.builders import assignment_of, verified_example
@@ -27,7 +27,7 @@ def test_a_statement_tells_promise_reward_and_bonus_with_their_sentences(session
     assignment.approved_at = clock.now()
     record_reward(session, assignment, clock.now())
     clock.advance(timedelta(minutes=1))
-    payouts.plan_bonuses(session, clock.now())
+    plan_bonuses(session, clock.now())
 
     found = statement(session, mine.writer.pseudonym)
 
@@ -85,7 +85,7 @@ def test_a_worker_without_any_money_has_an_empty_statement(session: Session) -> 
 
 def test_the_table_names_the_worker_by_pseudonym_alone(session: Session, clock: FixedClock) -> None:
     example = verified_example(session, batch=factories.make_batch(session))
-    payouts.plan_bonuses(session, clock.now())
+    plan_bonuses(session, clock.now())
 
     [row] = statement_table(statement(session, example.writer.pseudonym)).rows
 
