@@ -32,9 +32,12 @@ def validator_type(mturk: MTurk, name: str) -> str:
     return mturk.find_or_create_qualification(name, DESCRIPTION)
 
 
-def validator_requirement(qualification_type_id: str) -> Requirement:
-    """Return what a validation HIT asks for: others neither see nor preview it, as its items are not for everyone."""
-    return Requirement(qualification_type_id, MINIMUM, "DiscoverPreviewAndAccept")
+def validator_requirement(qualification_type_id: str, minimum: int | None = None) -> Requirement:
+    """Return what a validation HIT asks for: others neither see nor preview it, as its items are not for everyone.
+
+    ``minimum`` is the value that is asked for where any holder is not enough, as for breaking ties.
+    """
+    return Requirement(qualification_type_id, minimum or MINIMUM, "DiscoverPreviewAndAccept")
 
 
 def validators(session: Session, mturk: MTurk, name: str, *, pseudonym_key: str, now: datetime) -> Iterator[Validator]:

@@ -23,7 +23,7 @@ from hits.models import (
     Example,
     Hit,
     HitBatch,
-    HitItem,
+    Lease,
     ModelVersion,
     Round,
     Vote,
@@ -32,6 +32,7 @@ from hits.models import (
 from hits.models.people import pseudonym_of
 from hits.states import AssignmentState, AttemptState, HitKind, HitState, Verdict
 from hits.tasks import digest_of
+from hits.validations import recount
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 PSEUDONYM_KEY = "pseudonyms of the tests"
@@ -133,14 +134,30 @@ def make_hit(session: Session, *, batch: HitBatch | None = None, **fields: Any) 
 
 
 def make_validation_hit(session: Session, *, examples: list[Example], **fields: Any) -> Hit:
-    """A validation HIT that asks about the examples, in order."""
+    """A validation HIT of the examples' round, of as many items; what its readers get is drawn from the queue."""
     if "batch" not in fields:
-        fields["batch"] = make_batch(session, round=examples[0].round, kind=HitKind.VALIDATION)
-    hit = make_hit(session, **fields)
-    for position, example in enumerate(examples, start=1):
-        session.add(HitItem(hit_id=hit.id, example_id=example.id, position=position))
-    session.flush()
-    return hit
+        fields["batch"] = make_batch(session, round=examples[0].round, kind=HitKind.VALIDATION, items=len(examples))
+    return make_hit(session, **fields)
+
+
+def make_lease(session: Session, *, assignment: Assignment, example: Example, **fields: Any) -> Lease:
+    """An example that was drawn for the assignment; ``place=None`` for a lease that has ended."""
+    mine = session.scalars(select(Lease.position).where(Lease.assignment_id == assignment.id)).all()
+    held = session.scalars(select(Lease.place).where(Lease.example_id == example.id, Lease.place.is_not(None))).all()
+    most = example.round.max_votes
+    defaults: dict[str, Any] = {
+        "assignment_id": assignment.id,
+        "validator_id": assignment.worker_id,
+        "example_id": example.id,
+        "position": max(mine, default=0) + 1,
+        "place": next((place for place in range(1, most + 1) if place not in held), None),
+        "of_places": most,
+        "drawn_at": NOON,
+        "expires_at": NOON + timedelta(minutes=35) if assignment.state is AssignmentState.OPENED else None,
+    }
+    lease = _stored(session, Lease(**{**defaults, **fields}))
+    recount(session, [example])
+    return lease
 
 
 def make_consent_text(session: Session) -> ConsentText:
@@ -232,7 +249,9 @@ def make_example(session: Session, *, attempt: Attempt | None = None, **fields: 
         "verdict": Verdict.PENDING if attempt.fooled else Verdict.NOT_VALIDATED,
         "collected_at": NOON + timedelta(minutes=7),
     }
-    return _stored(session, Example(**{**defaults, **fields}))
+    example = _stored(session, Example(**{**defaults, **fields}))
+    recount(session, [example])
+    return example
 
 
 def make_vote(session: Session, *, example: Example, **fields: Any) -> Vote:
@@ -250,4 +269,9 @@ def make_vote(session: Session, *, example: Example, **fields: Any) -> Vote:
         "created_at": NOON + timedelta(minutes=10),
         "counted_at": NOON + timedelta(minutes=11),
     }
-    return _stored(session, Vote(**{**defaults, **fields}))
+    vote = _stored(session, Vote(**{**defaults, **fields}))
+    mine = (Lease.example_id == example.id) & (Lease.validator_id == vote.validator_id)
+    if session.scalar(select(Lease.id).where(mine)) is None:
+        make_lease(session, assignment=assignment, example=example, **({} if vote.label else {"place": None}))
+    recount(session, [example])
+    return vote

@@ -14,7 +14,7 @@ def replace_check(table: str, name: str, old: str, new: str) -> None:
     """Put ``new`` in the place of the condition ``old`` of the named check. Raises LookupError where it is not so."""
     connection = op.get_bind()
     if connection.dialect.name != "sqlite":
-        op.drop_constraint(name, table, type_="check")
+        op.drop_constraint(op.f(name), table, type_="check")
         op.create_check_constraint(op.f(name), table, new)
         return
     before, after = (f"CONSTRAINT {name} CHECK ({condition})" for condition in (old, new))

@@ -19,13 +19,13 @@ def decide_pending(session: Session, clock: Clock) -> int:
     """
     unseen_flag = (
         Vote.flag_reason.is_not(None)
-        & Example.moderation.is_(None)
+        & (Example.moderation.is_(None) | (Vote.counted_at > Example.moderated_at))
         & Example.verdict.not_in((Verdict.FLAGGED, Verdict.NOT_VALIDATED))
     )
     waiting = session.scalars(
         select(Example.id)
         .join(Vote, Vote.example_id == Example.id)
-        .where(Vote.counted_at.is_not(None))
+        .where(Vote.counted_at.is_not(None), Example.retracted_at.is_(None))
         .where((Example.verdict == Verdict.PENDING) | (Vote.counted_at >= Example.decided_at) | unseen_flag)
         .group_by(Example.id)
         .having(func.count() > 0)
@@ -34,7 +34,7 @@ def decide_pending(session: Session, clock: Clock) -> int:
     session.commit()
     decided = 0
     for example_id in waiting:
-        example = session.get_one(Example, example_id, populate_existing=True, with_for_update=True)
+        [example] = validations.locked_examples(session, [example_id])
         before = (example.verdict, example.final_label)
         validations.decide(session, example, clock.now())
         decided += before != (example.verdict, example.final_label)

@@ -1,4 +1,7 @@
-"""Open validation HITs for the examples that want votes."""
+"""Open validation HITs for the examples that want votes.
+
+A HIT offers places; which examples its readers judge is drawn when they open it (hits.validations.queue).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from app.operations.create_hits import create_hits, new_reference, new_token, un
 from app.settings import Settings
 from hits import validations
 from hits.clock import Clock
-from hits.models import Example, Hit, HitBatch, HitItem, Round
+from hits.models import Example, Hit, HitBatch, Round
 from hits.money import ZERO, usd
 from hits.mturk.client import MTurk
 from hits.states import HitKind, HitState, Verdict
@@ -34,10 +37,11 @@ ASSIGNMENT_TIME = timedelta(minutes=30)
 
 @dataclass(frozen=True)
 class Group:
-    """Examples that go into one validation HIT, and how many people are to judge them."""
+    """Examples that are waiting for one validation HIT, and how many people are to judge them."""
 
     wanted: int
     example_ids: tuple[int, ...]
+    for_seniors: bool = False
 
 
 def open_validation_hits(session: Session, mturk: MTurk, settings: Settings, clock: Clock) -> int:
@@ -53,10 +57,14 @@ def open_validation_hits(session: Session, mturk: MTurk, settings: Settings, clo
     if not due:
         return opened
     qualification = validator_type(mturk, settings.validator_qualification)
-    for round_id, _ in due:
-        batch_id = _store_rows(session, mturk.endpoint, settings, clock.now(), round_id, qualification)
-        if batch_id is not None:
-            opened += create_hits(session, mturk, settings, clock, batch_id)
+    for round_id, groups in due:
+        # Another qualification value is another HIT type, so that senior validators have batches of their own.
+        for for_seniors in sorted({group.for_seniors for group in groups}):
+            batch_id = _store_rows(
+                session, mturk.endpoint, settings, clock.now(), round_id, qualification, for_seniors=for_seniors
+            )
+            if batch_id is not None:
+                opened += create_hits(session, mturk, settings, clock, batch_id)
     return opened
 
 
@@ -66,15 +74,16 @@ def grouped(shortages: Sequence[Shortage], *, items: int, wait: timedelta, now: 
     Examples that want the same number of votes share a HIT, oldest first.
     """
     found = []
-    for wanted in sorted({shortage.wanted for shortage in shortages}, reverse=True):
+    kinds = {(shortage.wanted, shortage.for_seniors) for shortage in shortages}
+    for wanted, for_seniors in sorted(kinds, reverse=True):
         waiting = sorted(
-            (shortage for shortage in shortages if shortage.wanted == wanted),
+            (one for one in shortages if (one.wanted, one.for_seniors) == (wanted, for_seniors)),
             key=lambda shortage: (shortage.waiting_since, shortage.example_id),
         )
         for start in range(0, len(waiting), items):
             part = waiting[start : start + items]
             if len(part) == items or now - part[0].waiting_since >= wait:
-                found.append(Group(wanted, tuple(shortage.example_id for shortage in part)))
+                found.append(Group(wanted, tuple(shortage.example_id for shortage in part), for_seniors))
     return found
 
 
@@ -89,7 +98,8 @@ def groups_due(session: Session, settings: Settings, now: datetime) -> list[tupl
 def _groups(session: Session, round_: Round, settings: Settings, now: datetime) -> list[Group]:
     return grouped(
         validations.shortages(session, round_, now),
-        items=settings.validation_items,
+        # Gold items take their room in a batch.
+        items=max(settings.validation_items - round_.gold_items, 1),
         wait=timedelta(seconds=settings.validation_wait_seconds),
         now=now,
     )
@@ -102,18 +112,19 @@ def _store_rows(
     now: datetime,
     round_id: int,
     qualification_type_id: str,
+    *,
+    for_seniors: bool,
 ) -> int | None:
-    """Commit a batch with the planned HITs that are due, and their items; None when another process was faster."""
+    """Commit a batch with the planned HITs that are due; None when another process was faster."""
     # The lock makes looking and writing one step, so that two processes don't open the same HITs.
     round_ = session.get_one(Round, round_id, populate_existing=True, with_for_update=True)
-    groups = _groups(session, round_, settings, now)
+    groups = [group for group in _groups(session, round_, settings, now) if group.for_seniors is for_seniors]
     if not groups:
         session.rollback()
         return None
     spec = task(round_.task_code)
     of_round = (HitBatch.round_id == round_id) & (HitBatch.kind == HitKind.VALIDATION)
     sequence = (session.scalar(select(func.count()).select_from(HitBatch).where(of_round)) or 0) + 1
-    most = max(len(group.example_ids) for group in groups)
     batch = HitBatch(
         round_id=round_id,
         kind=HitKind.VALIDATION,
@@ -124,11 +135,13 @@ def _store_rows(
         keywords=", ".join(("reading", *spec.keywords)),
         reward=usd(settings.validation_reward),
         bonus=ZERO,
-        minutes=minutes_for(most),
+        minutes=minutes_for(settings.validation_items),
         assignment_seconds=int(ASSIGNMENT_TIME.total_seconds()),
         auto_approval_seconds=int(AUTO_APPROVAL.total_seconds()),
         lifetime_seconds=int(LIFETIME.total_seconds()),
         qualification_type_id=qualification_type_id,
+        items=settings.validation_items,
+        senior_value=round_.senior_value if for_seniors else None,
         created_at=now,
     )
     session.add(batch)
@@ -139,19 +152,15 @@ def _store_rows(
         log.info("Another process opens validation HITs for round %s at this moment.", round_id)
         return None
     for position, group in enumerate(groups, start=1):
-        hit = Hit(
-            batch_id=batch.id,
-            position=position,
-            reference=new_reference(),
-            request_token=new_token(),
-            state=HitState.PLANNED,
-            max_assignments=group.wanted,
-        )
-        session.add(hit)
-        session.flush()
-        session.add_all(
-            HitItem(hit_id=hit.id, example_id=example_id, position=place)
-            for place, example_id in enumerate(group.example_ids, start=1)
+        session.add(
+            Hit(
+                batch_id=batch.id,
+                position=position,
+                reference=new_reference(),
+                request_token=new_token(),
+                state=HitState.PLANNED,
+                max_assignments=group.wanted,
+            )
         )
     batch_id = batch.id
     session.commit()

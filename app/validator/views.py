@@ -14,20 +14,28 @@ from app.errors import asked_by_script
 from app.extensions import db, limiter
 from app.services import services
 from app.worker.answers import Piece, marked
-from app.worker.guard import claimed_assignment, current_frame, hit_of, opened_assignment, token_for
+from app.worker.guard import admit, claimed_assignment, current_frame, hit_of, opened_assignment, token_for
 from app.worker.views import FieldError, hand_in
 from hits.errors import InvalidAnswer, NotYetSubmittable, Refused
-from hits.models import Assignment, Attempt, Example, Hit, HitItem, Vote
+from hits.models import Assignment, Attempt, Example, GoldItem, Hit, Lease, Vote
 from hits.states import AssignmentState, HitKind
 from hits.tasks import Choices, TaskSpec, task
-from hits.validations import FLAG_REASON_MAX_CHARACTERS, draft_votes, items_for, record_vote, save_votes
+from hits.validations import (
+    FLAG_REASON_MAX_CHARACTERS,
+    draft_votes,
+    draw,
+    items_for,
+    record_vote,
+    save_votes,
+    waiting_items,
+)
 
 bp = Blueprint("validator", __name__, url_prefix="/validate")
 
 
 @dataclass(frozen=True)
 class Item:
-    """One example as its reader sees it: nothing of the writer, the goal, the model or other votes."""
+    """One item as its reader sees it: nothing of writer, goal, model or other votes, nor whether it is gold."""
 
     public_id: str
     context: tuple[tuple[str, tuple[Piece, ...]], ...]
@@ -36,6 +44,7 @@ class Item:
     label: str
     details: Mapping[str, str]
     flag_reason: str
+    correction: str
     judged: bool
     judgement: str
 
@@ -71,10 +80,11 @@ def vote() -> ResponseReturnValue:
     public_id = request.form.get("statement", "")
     label, flag_reason = request.form.get("label"), request.form.get("flag_reason")
     try:
+        admit(assignment)
         record_vote(
             db.session(),
             assignment,
-            _example_id(public_id),
+            _lease_id(assignment, public_id),
             label=label,
             flag_reason=flag_reason,
             details=request.form,
@@ -118,7 +128,10 @@ def _page(
         return hand_in(assignment)
     known = services()
     hit = assignment.hit
-    items = _items(assignment)
+    if not (items := _items(assignment)):
+        draw(db.session(), assignment, known.clock.now())
+        db.session.commit()
+        items = _items(assignment)
     if not items:
         return render_template("validator/nothing.html", **_terms(hit))
     place = next((at for at, item in enumerate(items) if item.public_id == shown), None)
@@ -146,22 +159,25 @@ def _page(
 def _items(assignment: Assignment) -> list[Item]:
     spec = task(assignment.hit.batch.round.task_code)
     votes = draft_votes(db.session(), assignment)
-    return [_item(spec, example, votes.get(example.id)) for example in items_for(db.session(), assignment)]
+    return [_item(spec, lease, votes.get(lease.id)) for lease in items_for(db.session(), assignment)]
 
 
-def _item(spec: TaskSpec, example: Example, vote: Vote | None) -> Item:
+def _item(spec: TaskSpec, lease: Lease, vote: Vote | None) -> Item:
     label = vote.label if vote is not None and vote.label is not None else ""
     flag_reason = vote.flag_reason if vote is not None and vote.flag_reason is not None else ""
+    correction = (vote.correction or {}).get(spec.span_input.name, "") if vote is not None and spec.span_input else ""
+    judgement = spec.label(label).name if label else f"flagged: {flag_reason}" if flag_reason else ""
     return Item(
-        public_id=example.attempt.public_id,
-        context=readers_context(spec, example.context.fields, example.attempt.answer),
-        texts=readers_answer(spec, example.attempt.answer),
-        summary=" / ".join(example.attempt.answer[item.name] for item in spec.answer_fields),
+        public_id=lease.public_id,
+        context=readers_context(spec, lease.context_fields, lease.answer),
+        texts=readers_answer(spec, lease.answer),
+        summary=" / ".join(lease.answer[item.name] for item in spec.answer_fields),
         label=label,
         details=(vote.details or {}) if vote is not None else {},
         flag_reason=flag_reason,
+        correction=correction,
         judged=vote is not None,
-        judgement=spec.label(label).name if label else f"flagged: {flag_reason}" if flag_reason else "",
+        judgement=f"{judgement}, rather “{correction}”" if correction else judgement,
     )
 
 
@@ -199,15 +215,25 @@ def _for_readers(label: str) -> str:
     return label.removeprefix("Your ").capitalize()
 
 
-def _example_id(public_id: str) -> int:
-    found = db.session.scalar(select(Example.id).join(Example.attempt).where(Attempt.public_id == public_id))
+def _lease_id(assignment: Assignment, public_id: str) -> int:
+    """Return the item of this assignment that goes by this name on its page. Raises Refused for any other."""
+    found = db.session.scalar(
+        select(Lease.id)
+        .outerjoin(Lease.example)
+        .outerjoin(Example.attempt)
+        .outerjoin(Lease.gold_item)
+        .where(Lease.assignment_id == assignment.id)
+        .where((Attempt.public_id == public_id) | (GoldItem.public_id == public_id))
+    )
     if found is None:
         raise Refused("This is not part of this HIT. Nothing was stored.")
     return found
 
 
 def _items_in(hit: Hit) -> int:
-    return len(db.session.scalars(select(HitItem.id).where(HitItem.hit_id == hit.id)).all())
+    """Return how many items somebody who opens the HIT now would get at most."""
+    waiting = waiting_items(db.session(), hit.batch.round)
+    return min(waiting, services().settings.validation_items)
 
 
 def _terms(hit: Hit) -> dict[str, object]:
@@ -218,6 +244,7 @@ def _terms(hit: Hit) -> dict[str, object]:
         "batch": hit.batch,
         "spec": spec,
         "choices": [(label.code, label.choice) for label in spec.labels],
+        "corrects": spec.span_input if spec.rejecting_labels else None,
         "besides": [(one.name, _besides(spec, one), [("", "not said"), *one.options]) for one in spec.vote_choices],
         "contact": known.settings.contact,
         "qualification": known.settings.validator_qualification,

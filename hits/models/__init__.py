@@ -2,8 +2,8 @@
 
 from hits.models.care import Consent, ConsentText, Exposure, Rejection
 from hits.models.people import Worker
-from hits.models.rounds import Context, Hit, HitBatch, HitItem, ModelVersion, Round
-from hits.models.work import Assignment, Attempt, Example, Vote
+from hits.models.rounds import Context, GoldItem, Hit, HitBatch, ModelVersion, Round
+from hits.models.work import Assignment, Attempt, Example, Lease, Vote
 
 __all__ = [
     "Assignment",
@@ -13,9 +13,10 @@ __all__ = [
     "Context",
     "Example",
     "Exposure",
+    "GoldItem",
     "Hit",
     "HitBatch",
-    "HitItem",
+    "Lease",
     "ModelVersion",
     "Rejection",
     "Round",

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from hits.db import Base, UsdCents, UtcDateTime, by_value
@@ -21,6 +21,16 @@ class Round(Base):
         UniqueConstraint("task_code", "number"),
         CheckConstraint("number >= 1", name="number_from_one"),
         CheckConstraint("agreeing_votes >= 1 AND max_votes >= agreeing_votes", name="votes"),
+        CheckConstraint(
+            "split_votes IS NULL OR (split_votes >= agreeing_votes AND split_votes <= max_votes)", name="split_votes"
+        ),
+        CheckConstraint("senior_value IS NULL OR senior_value >= 1", name="senior_value"),
+        CheckConstraint("gold_items >= 0", name="gold_items"),
+        CheckConstraint(
+            "non_fooling_percent BETWEEN 0 AND 100 AND pair_percent BETWEEN 1 AND 100"
+            " AND gold_warning_percent BETWEEN 0 AND 100",
+            name="percents",
+        ),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -31,6 +41,18 @@ class Round(Base):
     #: Votes that must agree to decide an example, and the most that are asked for.
     agreeing_votes: Mapped[int] = mapped_column(default=2)
     max_votes: Mapped[int] = mapped_column(default=3)
+    #: Votes that must agree once readers have differed; None: as many as before.
+    split_votes: Mapped[int | None]
+    #: The value of the validators' qualification from which somebody may break a tie; None: everybody may.
+    senior_value: Mapped[int | None]
+    #: How many of a hundred examples that did not fool the model are validated as well.
+    non_fooling_percent: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: Items with a known label among those of each validation HIT.
+    gold_items: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: Validators below this share of right gold items are warned about.
+    gold_warning_percent: Mapped[int] = mapped_column(default=70, server_default=text("70"))
+    #: Of two people who judge each other, the most that one may judge of the other's examples.
+    pair_percent: Mapped[int] = mapped_column(default=25, server_default=text("25"))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime())
 
 
@@ -75,6 +97,7 @@ class HitBatch(Base):
     __table_args__ = (
         CheckConstraint("reward >= 0 AND bonus >= 0", name="amounts"),
         CheckConstraint("tries >= 1", name="tries"),
+        CheckConstraint("practice >= 0", name="practice"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -90,12 +113,24 @@ class HitBatch(Base):
     reward: Mapped[Decimal] = mapped_column(UsdCents())
     #: Paid per verified fooling example; 0.00 for validation batches.
     bonus: Mapped[Decimal] = mapped_column(UsdCents())
+    #: What is paid besides, as payments.rules.Extras writes it; None when nothing is.
+    extras: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     tries: Mapped[int] = mapped_column(default=1)
     minutes: Mapped[int] = mapped_column(default=5)
     assignment_seconds: Mapped[int]
     auto_approval_seconds: Mapped[int]
     lifetime_seconds: Mapped[int]
     qualification_type_id: Mapped[str | None] = mapped_column(String(64))
+    #: Further requirements of the HIT type, as hits.mturk.client.Requirement.as_json.
+    requirements: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
+    #: How many of a new writer's examples a reviewer grades before validators see any.
+    practice: Mapped[int] = mapped_column(default=0, server_default="0")
+    #: Why it was launched though it pays less than the floor.
+    wage_reason: Mapped[str | None] = mapped_column(String(500))
+    #: Of validation batches: the items that one assignment shows, and the value that its readers must hold if it is for
+    #: seniors.
+    items: Mapped[int | None]
+    senior_value: Mapped[int | None]
     hit_type_id: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime())
 
@@ -131,15 +166,24 @@ class Hit(Base):
     context: Mapped[Context | None] = relationship()
 
 
-class HitItem(Base):
-    """One example that a validation HIT asks about."""
+class GoldItem(Base):
+    """An item with a known label, shown to validators among the others and by nothing to be told from them."""
 
-    __tablename__ = "hit_item"
-    __table_args__ = (UniqueConstraint("hit_id", "example_id"), UniqueConstraint("hit_id", "position"))
+    __tablename__ = "gold_item"
+    __table_args__ = (UniqueConstraint("round_id", "digest"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    hit_id: Mapped[int] = mapped_column(ForeignKey("hit.id"), index=True)
-    example_id: Mapped[int] = mapped_column(ForeignKey("example.id"), index=True)
-    position: Mapped[int]
+    round_id: Mapped[int] = mapped_column(ForeignKey("round.id"), index=True)
+    public_id: Mapped[str] = mapped_column(String(40), unique=True)
+    #: As Context.fields and Attempt.answer.
+    context: Mapped[dict[str, str]] = mapped_column(JSON)
+    answer: Mapped[dict[str, str]] = mapped_column(JSON)
+    digest: Mapped[str] = mapped_column(String(64))
+    label: Mapped[str] = mapped_column(String(40))
+    #: The example that it was copied from; its writer and its readers know it and don't get it.
+    example_id: Mapped[int | None] = mapped_column(ForeignKey("example.id"), index=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+    #: No longer shown; what was answered stays.
+    retired_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
 
-    hit: Mapped[Hit] = relationship()
+    round: Mapped[Round] = relationship()

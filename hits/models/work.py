@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from hits.db import Base, UtcDateTime, by_value
 from hits.models.people import Worker
-from hits.models.rounds import Context, Hit, Round
-from hits.states import AssignmentState, AttemptState, Moderation, Verdict
+from hits.models.rounds import Context, GoldItem, Hit, Round
+from hits.states import AssignmentState, AttemptState, Moderation, PracticeState, Verdict
 
 
 class Assignment(Base):
@@ -115,6 +115,14 @@ class Example(Base):
     """An answered attempt of an assignment that the marketplace has shown to be submitted: it counts."""
 
     __tablename__ = "example"
+    __table_args__ = (
+        CheckConstraint("votes_wanted >= 0 AND leased >= 0", name="counters"),
+        CheckConstraint("(overridden_at IS NULL) = (override_reason IS NULL)", name="override_has_reason"),
+        CheckConstraint("override_label IS NULL OR overridden_at IS NOT NULL", name="override_label"),
+        CheckConstraint("(retracted_at IS NULL) = (retraction_reason IS NULL)", name="retraction_has_reason"),
+        # The queue: what wants votes, the oldest first.
+        Index("ix_example_queue", "round_id", "verdict", "collected_at", "id"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     attempt_id: Mapped[int] = mapped_column(ForeignKey("attempt.id"), unique=True)
@@ -129,6 +137,22 @@ class Example(Base):
     final_label: Mapped[str | None] = mapped_column(String(40))
     moderation: Mapped[Moderation | None] = mapped_column(by_value(Moderation))
     moderation_reason: Mapped[str | None] = mapped_column(String(500))
+    #: The decision was about the flags up to here; a later flag waits for another.
+    moderated_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    #: What the requester decided against the votes; without a label the example is out.
+    override_label: Mapped[str | None] = mapped_column(String(40))
+    override_reason: Mapped[str | None] = mapped_column(String(500))
+    overridden_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    retracted_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    retraction_reason: Mapped[str | None] = mapped_column(String(500))
+    #: How many further votes could decide it by what was counted, and whether only seniors may give them.
+    votes_wanted: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    for_seniors: Mapped[bool] = mapped_column(default=False, server_default=text("false"))
+    #: How many people hold it at this moment; votes_wanted - leased is what the queue still offers.
+    leased: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: Of a new writer's first examples, what the reviewer says; None for all others. Only ones without it and passed
+    #: ones go to validators.
+    practice_state: Mapped[PracticeState | None] = mapped_column(by_value(PracticeState), index=True)
     collected_at: Mapped[datetime] = mapped_column(UtcDateTime())
     decided_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
 
@@ -138,27 +162,95 @@ class Example(Base):
     writer: Mapped[Worker] = relationship()
 
 
+class Lease(Base):
+    """An item that was drawn from the queue for an assignment: an example, or a gold item among them.
+
+    ``place`` is one of the votes that the round allows an example; two leases never hold the same one. It is given up
+    when the lease ends without a vote, and stays with a counted label.
+    """
+
+    __tablename__ = "lease"
+    __table_args__ = (
+        # Nobody judges anything twice: drawn again after it has ended, the lease moves to the new assignment.
+        UniqueConstraint("example_id", "validator_id"),
+        UniqueConstraint("gold_item_id", "validator_id"),
+        UniqueConstraint("example_id", "place"),
+        UniqueConstraint("assignment_id", "position"),
+        CheckConstraint("(example_id IS NULL) != (gold_item_id IS NULL)", name="example_or_gold"),
+        CheckConstraint("place IS NULL OR (example_id IS NOT NULL AND place BETWEEN 1 AND of_places)", name="place"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    assignment_id: Mapped[int] = mapped_column(ForeignKey("assignment.id"), index=True)
+    validator_id: Mapped[int] = mapped_column(ForeignKey("worker.id"), index=True)
+    example_id: Mapped[int | None] = mapped_column(ForeignKey("example.id"), index=True)
+    gold_item_id: Mapped[int | None] = mapped_column(ForeignKey("gold_item.id"), index=True)
+    position: Mapped[int]
+    place: Mapped[int | None]
+    of_places: Mapped[int]
+    drawn_at: Mapped[datetime] = mapped_column(UtcDateTime())
+    #: When it ends by itself; None once the work is saved, until the marketplace has answered for it.
+    expires_at: Mapped[datetime | None] = mapped_column(UtcDateTime(), index=True)
+
+    assignment: Mapped[Assignment] = relationship()
+    validator: Mapped[Worker] = relationship()
+    example: Mapped[Example | None] = relationship()
+    gold_item: Mapped[GoldItem | None] = relationship()
+
+    @property
+    def public_id(self) -> str:
+        """The name of the item on the page."""
+        return self.example.attempt.public_id if self.example is not None else self._gold.public_id
+
+    @property
+    def context_fields(self) -> dict[str, str]:
+        """What the item is about, by the task's context fields."""
+        return self.example.context.fields if self.example is not None else self._gold.context
+
+    @property
+    def answer(self) -> dict[str, str]:
+        """What is to be judged, by the task's answer fields."""
+        return self.example.attempt.answer if self.example is not None else self._gold.answer
+
+    @property
+    def _gold(self) -> GoldItem:
+        if self.gold_item is None:
+            raise ValueError(f"The lease {self.id} is of nothing.")
+        return self.gold_item
+
+
 class Vote(Base):
-    """One validator's judgement of one example: a label, or a flag with its reason. Counts once collected."""
+    """One validator's judgement of one item: a label, or a flag with its reason. Counts once collected.
+
+    Votes on gold items tell about their validator and decide nothing.
+    """
 
     __tablename__ = "vote"
     __table_args__ = (
         UniqueConstraint("example_id", "validator_id"),
+        UniqueConstraint("gold_item_id", "validator_id"),
+        CheckConstraint("(example_id IS NULL) != (gold_item_id IS NULL)", name="example_or_gold"),
         CheckConstraint("(label IS NULL) != (flag_reason IS NULL)", name="label_or_flag"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    example_id: Mapped[int] = mapped_column(ForeignKey("example.id"), index=True)
+    example_id: Mapped[int | None] = mapped_column(ForeignKey("example.id"), index=True)
+    gold_item_id: Mapped[int | None] = mapped_column(ForeignKey("gold_item.id"), index=True)
     validator_id: Mapped[int] = mapped_column(ForeignKey("worker.id"), index=True)
     assignment_id: Mapped[int] = mapped_column(ForeignKey("assignment.id"), index=True)
     label: Mapped[str | None] = mapped_column(String(40))
     flag_reason: Mapped[str | None] = mapped_column(String(500))
     #: What was said besides, by the task's vote choices.
     details: Mapped[dict[str, str] | None] = mapped_column(JSON(none_as_null=True))
+    #: The answer that the validator marked instead, of tasks with marked answers; as Attempt.answer holds it.
+    correction: Mapped[dict[str, str] | None] = mapped_column(JSON(none_as_null=True))
+    #: From the judgement before it, or the opening of the page, to the first one of this item.
+    seconds: Mapped[float | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime())
     #: Set when the assignment is collected; before that the vote is a draft that its validator may change.
     counted_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
 
-    example: Mapped[Example] = relationship()
+    example: Mapped[Example | None] = relationship()
+    gold_item: Mapped[GoldItem | None] = relationship()
     validator: Mapped[Worker] = relationship()
     assignment: Mapped[Assignment] = relationship()

@@ -86,10 +86,9 @@ class Crowd:
         """Do a validation HIT, agreeing with the writer unless a label is given."""
         assignment_id = self.open(worker_id, mturk_hit_id)
         row = assignment_row(self.session, assignment_id)
-        for example in validations.items_for(self.session, row):
-            validations.record_vote(
-                self.session, row, example.id, label=label or example.goal_label, now=self.clock.now()
-            )
+        for item in validations.draw(self.session, row, self.clock.now()):
+            goal = item.example.goal_label if item.example is not None else ""
+            validations.record_vote(self.session, row, item.id, label=label or goal, now=self.clock.now())
         if save:
             validations.save_votes(self.session, row, self.clock.now())
         self.session.commit()
