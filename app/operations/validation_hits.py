@@ -15,15 +15,17 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.operations.create_hits import create_hits, new_reference, new_token, unfinished_batches
+from app.operations.requirements import requirements_for
 from app.settings import Settings
 from hits import validations
 from hits.clock import Clock
 from hits.models import Example, Hit, HitBatch, Round
 from hits.money import ZERO, usd
-from hits.mturk.client import MTurk
+from hits.mturk.client import MTurk, Requirement
 from hits.states import HitKind, HitState, Verdict
 from hits.tasks import TaskSpec, task
 from hits.validations import Shortage
+from qualification.requirements import as_json
 from qualification.validators import validator_type
 
 log = logging.getLogger(__name__)
@@ -58,10 +60,21 @@ def open_validation_hits(session: Session, mturk: MTurk, settings: Settings, clo
         return opened
     qualification = validator_type(mturk, settings.validator_qualification)
     for round_id, groups in due:
+        round_ = session.get_one(Round, round_id)
+        asked = requirements_for(
+            session, mturk, settings, round_.task_code, round_.number, HitKind.VALIDATION, besides=1
+        )
         # Another qualification value is another HIT type, so that senior validators have batches of their own.
         for for_seniors in sorted({group.for_seniors for group in groups}):
             batch_id = _store_rows(
-                session, mturk.endpoint, settings, clock.now(), round_id, qualification, for_seniors=for_seniors
+                session,
+                mturk.endpoint,
+                settings,
+                clock.now(),
+                round_id,
+                qualification,
+                for_seniors=for_seniors,
+                asked=asked,
             )
             if batch_id is not None:
                 opened += create_hits(session, mturk, settings, clock, batch_id)
@@ -114,6 +127,7 @@ def _store_rows(
     qualification_type_id: str,
     *,
     for_seniors: bool,
+    asked: Sequence[Requirement],
 ) -> int | None:
     """Commit a batch with the planned HITs that are due; None when another process was faster."""
     # The lock makes looking and writing one step, so that two processes don't open the same HITs.
@@ -140,6 +154,7 @@ def _store_rows(
         auto_approval_seconds=int(AUTO_APPROVAL.total_seconds()),
         lifetime_seconds=int(LIFETIME.total_seconds()),
         qualification_type_id=qualification_type_id,
+        requirements=[as_json(one) for one in asked] or None,
         items=settings.validation_items,
         senior_value=round_.senior_value if for_seniors else None,
         created_at=now,
