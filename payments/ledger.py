@@ -12,11 +12,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
 from hits.models import Assignment, Round
-from hits.money import from_cents, to_cents
+from hits.money import ZERO, from_cents, to_cents
+from payments import reservations
 from payments.closed_months import in_open_month
-from payments.errors import LedgerConflict, UnbalancedTransaction
+from payments.errors import AlreadyReversed, LedgerConflict, UnbalancedTransaction
 from payments.fees import bonus_fee, reward_fee
-from payments.models import LedgerTransaction, Payout, Posting, TransactionKind
+from payments.models import Budget, LedgerTransaction, Payout, Posting, Reservation, TransactionKind
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Account:
     """An account of one round and one worker, by pseudonym: ``bonuses:sentiment/1:w-0123456789abcdef``.
 
     ``promised`` rises with every bonus that is owed and falls when it is paid or withdrawn; ``promises`` is its
-    counterpart.
+    counterpart. ``reserved`` and ``reservations`` are the same for what is set aside, by round alone.
     """
 
     name: str
@@ -47,9 +48,9 @@ def marketplace_account(endpoint: str) -> str:
     return f"marketplace:{endpoint}"
 
 
-def round_code(round: Round) -> str:
-    """Return how accounts and reports name a round: ``sentiment/1``."""
-    return f"{round.task_code}/{round.number}"
+def round_code(round: Round | None) -> str:
+    """Return how accounts and reports name a round: ``sentiment/1``; empty for what belongs to none."""
+    return "" if round is None else f"{round.task_code}/{round.number}"
 
 
 def post(
@@ -113,24 +114,146 @@ def _words(kind: TransactionKind, reference: str, round_id: int | None, lines: M
 
 
 def record_reward(session: Session, assignment: Assignment, now: datetime) -> LedgerTransaction:
-    """Book the reward and fee of an approved assignment, once. Flushes, never commits."""
+    """Book the reward and fee of an approved assignment, once, out of its batch's reservation.
+
+    Flushes, never commits. What the reservation does not cover is booked all the same: the money has left.
+    """
     hit = assignment.hit
     batch = hit.batch
     fee = reward_fee(batch.reward, hit.max_assignments, on=(hit.created_at or now).date())
     code, worker = round_code(batch.round), assignment.worker.pseudonym
-    return post(
+    return _post_spending(
         session,
         key=f"reward:{assignment.mturk_assignment_id}",
         kind=TransactionKind.REWARD,
         reference=assignment.mturk_assignment_id,
-        round_id=batch.round_id,
+        round=batch.round,
         postings={
             str(Account("rewards", code, worker)): batch.reward,
             str(Account("reward_fees", code, worker)): fee,
             marketplace_account(batch.endpoint): -(batch.reward + fee),
         },
+        batch_id=batch.id,
+        cost=batch.reward + fee,
+        kept_for=None,
         now=assignment.approved_at or now,
     )
+
+
+def _post_spending(
+    session: Session,
+    *,
+    key: str,
+    kind: TransactionKind,
+    reference: str,
+    round: Round | None,
+    postings: Mapping[str, Decimal],
+    batch_id: int | None,
+    cost: Decimal,
+    kept_for: Payout | None,
+    now: datetime,
+) -> LedgerTransaction:
+    """Book money that has left, once, and take it off what was set aside for its batch."""
+    # The lock first: of two that book the same, the second one then finds it booked.
+    reservation = reservations.locked(session, batch_id)
+    booked = _booked(session, key)
+    lines = dict(postings)
+    if booked is not None:
+        there = {line.account: from_cents(line.cents) for line in booked.postings}
+        lines |= {name: there[name] for name in _reserved(round, ZERO) if name in there}
+    elif reservation is not None:
+        missing = reservations.spend(reservation, cost, kept=kept_for.kept if kept_for is not None else ZERO)
+        lines |= _reserved(round, -(cost - missing))
+        session.flush()
+    if kept_for is not None and booked is None:
+        kept_for.kept = ZERO
+    return post(
+        session,
+        key=key,
+        kind=kind,
+        reference=reference,
+        round_id=None if round is None else round.id,
+        postings=lines,
+        now=now,
+    )
+
+
+def _reserved(round: Round | None, amount: Decimal) -> dict[str, Decimal]:
+    """Return the two lines that set ``amount`` aside for a round, or take it off again."""
+    code = round_code(round)
+    return {str(Account("reserved", code, "")): amount, str(Account("reservations", code, "")): -amount}
+
+
+def record_reservation(
+    session: Session, reservation: Reservation, amount: Decimal, now: datetime
+) -> LedgerTransaction | None:
+    """Book what was set aside for a batch, once for each change of its reservation. Flushes, never commits."""
+    return _change_reserved(session, reservation, TransactionKind.RESERVATION, amount, now)
+
+
+def record_release(
+    session: Session, reservation: Reservation, amount: Decimal, now: datetime
+) -> LedgerTransaction | None:
+    """Book what is given back of a batch's reservation, once for each change of it. Flushes, never commits."""
+    return _change_reserved(session, reservation, TransactionKind.RELEASE, -amount, now)
+
+
+def _change_reserved(
+    session: Session, reservation: Reservation, kind: TransactionKind, amount: Decimal, now: datetime
+) -> LedgerTransaction | None:
+    if not amount:
+        return None
+    round_ = session.get_one(Round, reservation.round_id)
+    return post(
+        session,
+        key=f"{kind}:batch-{reservation.batch_id}:{reservation.changes}",
+        kind=kind,
+        reference=f"batch {reservation.batch_id}",
+        round_id=reservation.round_id,
+        postings=_reserved(round_, amount),
+        now=now,
+    )
+
+
+def record_budget(session: Session, budget: Budget, change: Decimal, now: datetime) -> LedgerTransaction | None:
+    """Book a change of a budget, once. Flushes, never commits; a change of $0.00 books nothing."""
+    if not change:
+        return None
+    name = f"{budget.scope}:{budget.key}" if budget.key else f"{budget.scope}:"
+    return post(
+        session,
+        key=f"budget:{name}:{budget.changes}",
+        kind=TransactionKind.BUDGET,
+        reference=f"budget {name}".rstrip(":"),
+        round_id=None,
+        postings={f"budget:{name}": change, f"budgets:{name}": -change},
+        now=now,
+    )
+
+
+def reverse(session: Session, key: str, *, reason: str, now: datetime) -> LedgerTransaction:
+    """Book the transaction ``key`` turned round, once, with the reason as its reference. Flushes, never commits.
+
+    Reservations and payouts are not changed: this mends books, it moves no money. Raises LookupError for a key that is
+    not booked, AlreadyReversed for a reversal and for a second reason.
+    """
+    booked = _booked(session, key)
+    if booked is None:
+        raise LookupError(f"No transaction {key!r} is booked.")
+    if booked.kind is TransactionKind.REVERSAL:
+        raise AlreadyReversed(key, "it is a reversal itself")
+    try:
+        return post(
+            session,
+            key=f"reversal:{key}",
+            kind=TransactionKind.REVERSAL,
+            reference=reason,
+            round_id=booked.round_id,
+            postings={line.account: -from_cents(line.cents) for line in booked.postings},
+            now=now,
+        )
+    except LedgerConflict as error:
+        raise AlreadyReversed(key, "it was reversed before, for another reason") from error
 
 
 def record_promise(session: Session, payout: Payout, now: datetime) -> LedgerTransaction:
@@ -162,15 +285,18 @@ def _promise(
 
 
 def record_bonus(session: Session, payout: Payout, sent_at: datetime) -> LedgerTransaction:
-    """Book a paid bonus with its fee and the promise it keeps, once. Flushes, never commits."""
+    """Book a paid bonus with its fee and the promise it keeps, once, out of its batch's reservation.
+
+    Flushes, never commits.
+    """
     fee = bonus_fee(payout.amount, on=sent_at.date())
     code, worker = round_code(payout.round), payout.worker.pseudonym
-    return post(
+    return _post_spending(
         session,
         key=f"bonus:{payout.reference}",
         kind=TransactionKind.BONUS,
         reference=payout.reference,
-        round_id=payout.round_id,
+        round=payout.round,
         postings={
             str(Account("bonuses", code, worker)): payout.amount,
             str(Account("bonus_fees", code, worker)): fee,
@@ -178,8 +304,16 @@ def record_bonus(session: Session, payout: Payout, sent_at: datetime) -> LedgerT
             str(Account("promised", code, worker)): -payout.amount,
             str(Account("promises", code, worker)): payout.amount,
         },
+        batch_id=payout.batch_id,
+        cost=payout.amount + fee,
+        kept_for=payout,
         now=sent_at,
     )
+
+
+def record_compensation(session: Session, payout: Payout, now: datetime) -> LedgerTransaction:
+    """Book that a promise was kept by the reward of a HIT of its own, once. Flushes, never commits."""
+    return _promise(session, payout, TransactionKind.COMPENSATION, -payout.amount, now)
 
 
 def record_deposit(

@@ -1,8 +1,8 @@
 """The outbox of bonuses: each step of a payout as one change of its row. When to commit is the caller's business.
 
-The order that keeps it safe, whatever crashes: plan (token stored), commit; claim, commit; ask the marketplace outside
-any transaction; mark and book together, commit. A row that was claimed and not marked is looked up in the marketplace's
-own list before it is sent again.
+The order that keeps it safe, whatever crashes: plan (token stored) and approve, commit; claim, commit; ask the
+marketplace outside any transaction; mark and book together, commit. A row that was claimed and not marked is looked up
+in the marketplace's own list before it is sent again.
 """
 
 from __future__ import annotations
@@ -14,24 +14,17 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, Protocol
 
-from sqlalchemy import Select, and_, func, or_, select, update
+from sqlalchemy import select, update
 from sqlalchemy.engine import CursorResult
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from hits.models import Assignment, Attempt, Example, HitBatch, Vote
-from hits.states import AssignmentState, Moderation, Verdict
-from payments.ledger import record_bonus, record_promise, record_withdrawal
-from payments.models import PAID, UNSURE, Payout, PayoutState
-from payments.rules import VERIFIED_FOOLING_EXAMPLE, Bonus, bonus_owed
+from payments.ledger import record_bonus, record_promise
+from payments.models import NOT_PROMISED, PAID, UNSURE, Payout, PayoutState
 
 #: The marketplace remembers a request token for 24 hours; an hour is left for clocks that differ.
 TOKEN_LIFE: Final = timedelta(hours=23)
 #: A call that was begun this recently may still be on its way, so its token must not be replaced.
 CALL_LIFE: Final = timedelta(minutes=15)
-
-#: The base work of these was taken. Rejected work earns no bonus.
-PAYABLE: Final = (AssignmentState.SUBMITTED, AssignmentState.APPROVED)
 
 #: Without letters and digits that are easily mistaken for one another.
 _ALPHABET: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -70,16 +63,6 @@ class BonusSender(Protocol):
 
 
 @dataclass(frozen=True)
-class DueBonus:
-    """A verified fooling example that earns a bonus, with the assignment that the bonus can be attached to."""
-
-    example: Example
-    assignment: Assignment
-    bonus: Bonus
-    reference: str
-
-
-@dataclass(frozen=True)
 class Order:
     """A claimed payout, whole, so that nothing is read from the database while the marketplace is asked.
 
@@ -98,6 +81,8 @@ class Order:
     claimed_before_at: datetime | None
     claim: int
     unsure: bool
+    approved_by: str | None
+    approved_at: datetime | None
 
 
 def new_reference() -> str:
@@ -121,147 +106,6 @@ def find_payment(sender: BonusSender, assignment_id: str, reference: str) -> Bon
     return next((seen for seen in listed if reference_in(seen.reason) == reference), None)
 
 
-def due_bonuses(session: Session) -> list[DueBonus]:
-    """Return the bonuses that are owed and not planned yet, oldest example first. Changes nothing.
-
-    Owed: the model was fooled, the readers agree with the writer's label, nothing is under moderation, and the
-    writer's assignment was submitted and not rejected.
-    """
-    planned = select(Payout.example_id).where(Payout.rule == VERIFIED_FOOLING_EXAMPLE)
-    due = []
-    for example in session.scalars(_verified().where(Example.id.not_in(planned)).order_by(Example.id)).all():
-        assignment = payable_assignment(session, example)
-        if assignment is None or not _is_cleared(example):
-            continue
-        reference = new_reference()
-        bonus = bonus_owed(
-            example, assignment.hit.batch, readers=agreeing_readers(session, example), reference=reference
-        )
-        if bonus is not None:
-            due.append(DueBonus(example, assignment, bonus, reference))
-    return due
-
-
-def _verified() -> Select[Any]:
-    return select(Example).where(
-        Example.fooled.is_(True),
-        Example.verdict == Verdict.VALID_AND_MODEL_WRONG,
-        Example.final_label == Example.goal_label,
-    )
-
-
-def _is_cleared(example: Example) -> bool:
-    return example.moderation not in (Moderation.OPEN, Moderation.UPHELD)
-
-
-def payable_assignment(session: Session, example: Example) -> Assignment | None:
-    """Return the writer's assignment of that HIT which was sent in and not rejected, None if there is none.
-
-    A writer may have returned the HIT after the attempt and finished it in a second assignment.
-    """
-    return session.scalar(
-        select(Assignment)
-        .join(Attempt, and_(Attempt.hit_id == Assignment.hit_id, Attempt.worker_id == Assignment.worker_id))
-        .where(Attempt.id == example.attempt_id, Assignment.state.in_(PAYABLE))
-        .order_by((Assignment.id == Attempt.assignment_id).desc(), Assignment.id)
-        .limit(1)
-    )
-
-
-def agreeing_readers(session: Session, example: Example) -> int:
-    """Return how many counted votes gave the writer's label."""
-    return (
-        session.scalar(
-            select(func.count())
-            .select_from(Vote)
-            .where(Vote.example_id == example.id, Vote.counted_at.is_not(None), Vote.label == example.goal_label)
-        )
-        or 0
-    )
-
-
-def plan_bonuses(session: Session, now: datetime) -> list[Payout]:
-    """Plan every bonus that is owed, once, and book its promise; return the new rows. Flushes, never commits.
-
-    Unpaid rows follow their example: a new flag holds them, a dismissed one frees them, an example that no longer
-    earns the bonus withdraws the promise. Two planners at once are safe: the second one finds the rows there.
-    """
-    _follow_examples(session, now)
-    return [payout for due in due_bonuses(session) if (payout := _plan(session, due, now)) is not None]
-
-
-def _plan(session: Session, due: DueBonus, now: datetime) -> Payout | None:
-    payout = Payout(
-        reference=due.reference,
-        example_id=due.example.id,
-        rule=due.bonus.rule,
-        round_id=due.example.round_id,
-        worker_id=due.assignment.worker_id,
-        assignment_id=due.assignment.id,
-        endpoint=due.assignment.hit.batch.endpoint,
-        amount=due.bonus.amount,
-        reason=due.bonus.reason,
-        request_token=new_token(),
-        planned_at=now,
-    )
-    try:
-        with session.begin_nested():
-            session.add(payout)
-    except IntegrityError:
-        there = select(Payout.id).where(Payout.example_id == due.example.id, Payout.rule == due.bonus.rule)
-        if session.scalar(there) is None:
-            raise
-        # Another planner was faster; its row stands, with its promise.
-        return None
-    record_promise(session, payout, now)
-    return payout
-
-
-def _follow_examples(session: Session, now: datetime) -> None:
-    waiting = (PayoutState.PLANNED, PayoutState.FAILED, PayoutState.HELD, PayoutState.NOT_DUE)
-    rows = session.scalars(
-        select(Payout)
-        .join(Payout.example)
-        .where(Payout.state.in_(waiting))
-        .where(
-            or_(
-                Payout.state.in_((PayoutState.HELD, PayoutState.NOT_DUE)),
-                Example.id.not_in(_verified().with_only_columns(Example.id)),
-                Example.moderation.in_((Moderation.OPEN, Moderation.UPHELD)),
-                Payout.assignment_id.in_(select(Assignment.id).where(Assignment.state.not_in(PAYABLE))),
-            )
-        )
-        .order_by(Payout.id)
-    ).all()
-    for payout in rows:
-        wanted = _state_by_example(session, payout)
-        before = payout.state
-        if wanted is before or (before is PayoutState.FAILED and wanted is PayoutState.PLANNED):
-            continue
-        # The state is part of the condition: a row that another process has claimed meanwhile is left alone.
-        if not _change(session, payout.id, {before}, state=wanted, cause=None):
-            continue
-        session.refresh(payout)
-        if wanted is PayoutState.NOT_DUE:
-            record_withdrawal(session, payout, now)
-        elif before is PayoutState.NOT_DUE:
-            payout.promise_number += 1
-            session.flush()
-            record_promise(session, payout, now)
-
-
-def _state_by_example(session: Session, payout: Payout) -> PayoutState:
-    example = payout.example
-    if example.verdict is Verdict.FLAGGED or example.moderation is Moderation.OPEN:
-        # A promise that was withdrawn is given again only once the example is clear.
-        return PayoutState.NOT_DUE if payout.state is PayoutState.NOT_DUE else PayoutState.HELD
-    if payout.assignment.state not in PAYABLE or not _is_cleared(example):
-        return PayoutState.NOT_DUE
-    batch: HitBatch = payout.assignment.hit.batch
-    due = bonus_owed(example, batch, readers=agreeing_readers(session, example), reference=payout.reference)
-    return PayoutState.PLANNED if due else PayoutState.NOT_DUE
-
-
 @dataclass(frozen=True)
 class Waiting:
     """A row to deal with, and how often it had been claimed when it was listed."""
@@ -271,13 +115,13 @@ class Waiting:
 
 
 def waiting(session: Session, endpoint: str) -> list[Waiting]:
-    """Return the marketplace's rows to deal with: ones that may have been paid first, then planned ones."""
+    """Return the marketplace's rows to deal with: ones that may have been paid first, then approved ones."""
     rows = session.execute(
         select(Payout.id, Payout.state, Payout.tries)
-        .where(Payout.state.in_((*UNSURE, PayoutState.PLANNED)), Payout.endpoint == endpoint)
+        .where(Payout.state.in_((*UNSURE, PayoutState.APPROVED)), Payout.endpoint == endpoint)
         .order_by(Payout.id)
     ).all()
-    return [Waiting(row.id, row.tries) for row in sorted(rows, key=lambda row: row.state is PayoutState.PLANNED)]
+    return [Waiting(row.id, row.tries) for row in sorted(rows, key=lambda row: row.state is PayoutState.APPROVED)]
 
 
 def free_failed(session: Session, endpoint: str) -> int:
@@ -285,7 +129,7 @@ def free_failed(session: Session, endpoint: str) -> int:
     failed = session.scalars(
         select(Payout.id).where(Payout.state == PayoutState.FAILED, Payout.endpoint == endpoint)
     ).all()
-    return sum(_change(session, one, {PayoutState.FAILED}, state=PayoutState.DOUBTFUL) for one in failed)
+    return sum(change(session, one, {PayoutState.FAILED}, state=PayoutState.DOUBTFUL) for one in failed)
 
 
 def claim(session: Session, row: Waiting, now: datetime) -> Order | None:
@@ -294,11 +138,13 @@ def claim(session: Session, row: Waiting, now: datetime) -> Order | None:
     The caller commits before it asks the marketplace.
     """
     payout = session.get(Payout, row.payout_id, populate_existing=True, with_for_update=True)
-    if payout is None or payout.tries != row.claims or payout.state not in (*UNSURE, PayoutState.PLANNED):
+    if payout is None or payout.tries != row.claims or payout.state not in (*UNSURE, PayoutState.APPROVED):
         return None
+    if payout.assignment is None:
+        raise LookupError(f"Payout {payout.reference} has no assignment to be paid on.")
     unsure, before = payout.state in UNSURE, payout.claimed_at
     token_sent_at = payout.token_sent_at or now
-    changed = _change(
+    changed = change(
         session,
         payout.id,
         {payout.state},
@@ -324,16 +170,9 @@ def claim(session: Session, row: Waiting, now: datetime) -> Order | None:
         claimed_before_at=before,
         claim=payout.tries,
         unsure=unsure,
+        approved_by=payout.approved_by,
+        approved_at=payout.approved_at,
     )
-
-
-def is_still_owed(session: Session, order: Order) -> bool:
-    """Tell whether the example of a claimed payout earns the bonus as things stand. Reads only, and commits."""
-    payout = session.get_one(Payout, order.payout_id, populate_existing=True)
-    session.refresh(payout.example)
-    owed = _state_by_example(session, payout) is PayoutState.PLANNED
-    session.commit()
-    return owed
 
 
 def is_token_forgotten(order: Order, now: datetime) -> bool:
@@ -349,7 +188,7 @@ def may_be_on_its_way(order: Order, now: datetime) -> bool:
 def renew_token(session: Session, order: Order, now: datetime) -> str | None:
     """Store a new token for a claimed row and return it; None if the claim was lost. The caller commits first."""
     token = new_token()
-    changed = _change(
+    changed = change(
         session,
         order.payout_id,
         {PayoutState.SENDING},
@@ -367,12 +206,14 @@ def mark_sent(session: Session, order: Order, sent_at: datetime) -> bool:
     """
     unpaid = set(PayoutState) - PAID
     before = session.scalar(select(Payout.state).where(Payout.id == order.payout_id).with_for_update())
-    if not _change(session, order.payout_id, unpaid, state=PayoutState.SENT, sent_at=sent_at, cause=None):
+    approved = {"approved_by": order.approved_by, "approved_at": order.approved_at}
+    if not change(session, order.payout_id, unpaid, state=PayoutState.SENT, sent_at=sent_at, cause=None, **approved):
         return False
     payout = session.get(Payout, order.payout_id, populate_existing=True)
     if payout is None:
         raise LookupError(f"Payout {order.reference} has vanished.")
-    if before is PayoutState.NOT_DUE:
+    if before in NOT_PROMISED:
+        # The money has left, so that no budget is asked.
         payout.promise_number += 1
         session.flush()
         record_promise(session, payout, sent_at)
@@ -392,11 +233,24 @@ def mark_failed(session: Session, order: Order, cause: str) -> None:
 
 def put_back(session: Session, order: Order) -> None:
     """Give a claimed row back that the marketplace has certainly not paid. Flushes, never commits."""
-    _release(session, order, PayoutState.PLANNED, None)
+    _release(session, order, PayoutState.APPROVED, None)
+
+
+def mark_too_late(session: Session, order: Order, cause: str) -> None:
+    """Note that the marketplace has no such assignment any more, so that its worker must be paid in another way.
+
+    Flushes, never commits.
+    """
+    _release(session, order, PayoutState.NEEDS_COMPENSATION, cause)
+
+
+def mark_not_submitted(session: Session, order: Order) -> None:
+    """Note that the marketplace does not show the assignment as submitted yet. Flushes, never commits."""
+    _release(session, order, PayoutState.NOT_SUBMITTED, None)
 
 
 def _release(session: Session, order: Order, state: PayoutState, cause: str | None) -> None:
-    _change(
+    change(
         session,
         order.payout_id,
         {PayoutState.SENDING},
@@ -417,10 +271,10 @@ def unconfirmed(session: Session, endpoint: str) -> list[Payout]:
 
 def mark_confirmed(session: Session, payout_id: int, now: datetime) -> None:
     """Note that the marketplace's own list shows the payment. Flushes, never commits."""
-    _change(session, payout_id, {PayoutState.SENT}, state=PayoutState.CONFIRMED, confirmed_at=now)
+    change(session, payout_id, {PayoutState.SENT}, state=PayoutState.CONFIRMED, confirmed_at=now)
 
 
-def _change(
+def change(
     session: Session,
     payout_id: int,
     states: Iterable[PayoutState],

@@ -59,26 +59,31 @@ def _table(title: str, *, show_footer: bool = False) -> Table:
 
 def _lines_table(title: str, lines: tuple[PlanLine, ...], console: Console) -> None:
     table = _table(title)
-    table.add_column("worker", min_width=max(len(line.example.worker) for line in lines))
+    table.add_column("worker", min_width=max(len(line.worker) for line in lines))
     table.add_column("what for")
     for head in ("bonus", "fee"):
         table.add_column(head, justify="right", no_wrap=True)
     for line in lines:
-        one = line.example
-        what = (
-            f"“{_short(one.text)}”",
-            f"context: {_short(one.context)}",
-            f"writer: {one.goal}, model: {one.model}, readers: {one.votes}",
-        )
-        worker = (one.worker, one.round, line.state.value.replace("_", " "))
+        worker = (line.worker, line.round, line.state.value.replace("_", " "))
         table.add_row(
             escape("\n".join(worker)),
-            escape("\n".join(what)),
+            escape("\n".join(_what_for(line))),
             display(line.amount),
             display(line.fee),
             end_section=True,
         )
     console.print(table)
+
+
+def _what_for(line: PlanLine) -> tuple[str, ...]:
+    one = line.example
+    if one is None:
+        return (line.reason,)
+    return (
+        f"“{_short(one.text)}”",
+        f"context: {_short(one.context)}",
+        f"writer: {one.goal}, model: {one.model}, readers: {one.votes}",
+    )
 
 
 def show_settlement(settlement: Settlement, console: Console) -> None:
@@ -174,7 +179,9 @@ def plan_json(plan: SettlePlan) -> dict[str, Any]:
 
 def _line_json(line: PlanLine) -> dict[str, Any]:
     return {
-        **asdict(line.example),
+        **(asdict(line.example) if line.example is not None else {}),
+        "round": line.round,
+        "worker": line.worker,
         "state": line.state.value,
         "bonus": _dollars(line.amount),
         "fee": _dollars(line.fee),

@@ -31,9 +31,9 @@ from app.operations.settle import settle as settle_bonuses
 from app.services import services
 from hits.errors import InvalidInput
 from hits.money import display, usd
+from payments.due import due_bonuses
 from payments.ledger import record_deposit
 from payments.month import Month
-from payments.payouts import due_bonuses
 from payments.report import Standing, month_report, report_table, standing
 from payments.tables import write_csv
 
@@ -51,7 +51,8 @@ def settle(plan_only: bool, limit: int | None, retry: bool, yes: bool, as_json: 
     if as_json and not (plan_only or yes):
         raise click.UsageError("--json asks nothing, so it needs --plan or --yes.")
     here, session, console = services(), db.session(), Console()
-    plan = plan_settlement(session, here.mturk, here.clock)
+    above = here.settings.approval_limit
+    plan = plan_settlement(session, here.mturk, here.clock, approval_limit=above)
     if plan_only:
         if as_json:
             click.echo(json.dumps(plan_json(plan), indent=2))
@@ -67,7 +68,9 @@ def settle(plan_only: bool, limit: int | None, retry: bool, yes: bool, as_json: 
         click.confirm(f"Pay {bonuses_in_words(asked)} on {here.mturk.endpoint}?", abort=True)
     # What became due since the plan was shown is not paid unasked.
     if as_json:
-        settlement = settle_bonuses(session, here.mturk, here.clock, limit=asked, retry_failed=retry)
+        settlement = settle_bonuses(
+            session, here.mturk, here.clock, limit=asked, retry_failed=retry, approval_limit=above
+        )
         click.echo(json.dumps(settlement_json(settlement), indent=2))
     else:
         columns = (TextColumn("Paying bonuses"), BarColumn(), MofNCompleteColumn())
@@ -79,6 +82,7 @@ def settle(plan_only: bool, limit: int | None, retry: bool, yes: bool, as_json: 
                 here.clock,
                 limit=asked,
                 retry_failed=retry,
+                approval_limit=above,
                 on_settled=lambda _one: progress.advance(bar),
             )
         show_settlement(settlement, console)

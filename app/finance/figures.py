@@ -11,16 +11,16 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, selectinload
 
 from hits.errors import NotFound
+from payments.due import due_bonuses
 from payments.ledger import round_code
-from payments.models import LedgerTransaction, Payout, PayoutState, TransactionKind
-from payments.payouts import due_bonuses
+from payments.models import OWED, LedgerTransaction, Payout, PayoutState, TransactionKind
 from payments.report import Amount, ExampleInWords, Standing, example_in_words, standing
 
 PAGE_SIZE: Final = 100
 
 #: The five figures: name in the address, words, states that count.
 GROUPS: Final[dict[str, tuple[str, tuple[PayoutState, ...]]]] = {
-    "owed": ("owed", (PayoutState.PLANNED, PayoutState.SENDING, PayoutState.HELD)),
+    "owed": ("owed", tuple(sorted(OWED - {PayoutState.DOUBTFUL, PayoutState.FAILED}))),
     "sent": ("sent", (PayoutState.SENT,)),
     "confirmed": ("confirmed", (PayoutState.CONFIRMED,)),
     "doubtful": ("doubtful", (PayoutState.DOUBTFUL,)),
@@ -30,6 +30,7 @@ GROUPS: Final[dict[str, tuple[str, tuple[PayoutState, ...]]]] = {
 #: How people read a state, and the shape of its status.
 STATE_WORDS: Final[dict[PayoutState, tuple[str, str]]] = {
     PayoutState.PLANNED: ("To be paid", "wait"),
+    PayoutState.APPROVED: ("Approved, to be paid", "wait"),
     PayoutState.SENDING: ("Being sent", "wait"),
     PayoutState.SENT: ("Sent", "good"),
     PayoutState.CONFIRMED: ("Confirmed", "good"),
@@ -37,6 +38,11 @@ STATE_WORDS: Final[dict[PayoutState, tuple[str, str]]] = {
     PayoutState.DOUBTFUL: ("Doubtful", "bad"),
     PayoutState.HELD: ("Held, flagged", "wait"),
     PayoutState.NOT_DUE: ("Not due any more", "off"),
+    PayoutState.NOT_SUBMITTED: ("Work not handed in yet", "wait"),
+    PayoutState.NO_BUDGET: ("No budget for it", "bad"),
+    PayoutState.NEEDS_COMPENSATION: ("Needs a HIT of its own", "bad"),
+    PayoutState.COMPENSATING: ("HIT of its own is open", "wait"),
+    PayoutState.COMPENSATED: ("Paid by a HIT of its own", "good"),
 }
 
 _TRANSACTION_WORDS: Final[dict[TransactionKind, str]] = {
@@ -45,6 +51,11 @@ _TRANSACTION_WORDS: Final[dict[TransactionKind, str]] = {
     TransactionKind.BONUS: "Paid",
     TransactionKind.REWARD: "Reward",
     TransactionKind.DEPOSIT: "Deposit",
+    TransactionKind.BUDGET: "Budget set",
+    TransactionKind.RESERVATION: "Set aside",
+    TransactionKind.RELEASE: "Given back to the budget",
+    TransactionKind.COMPENSATION: "Paid by a HIT of its own",
+    TransactionKind.REVERSAL: "Turned round",
 }
 
 
@@ -89,7 +100,7 @@ class PayoutDetail:
     """One payout whole."""
 
     line: PayoutLine
-    example: ExampleInWords
+    example: ExampleInWords | None
     tries: int
     confirmed_at: datetime | None
     postings: tuple[PostingLine, ...]
@@ -135,7 +146,7 @@ def payout_detail(session: Session, reference: str) -> PayoutDetail:
     )
     return PayoutDetail(
         line=_line(payout),
-        example=example_in_words(session, payout.example),
+        example=None if payout.example is None else example_in_words(session, payout.example),
         tries=payout.tries,
         confirmed_at=payout.confirmed_at,
         postings=tuple(

@@ -14,6 +14,8 @@ from app.operations.collect import collect
 from app.operations.decide import decide_pending
 from app.operations.grant import settle_grants
 from app.operations.plan_payouts import plan_payouts
+from app.operations.practice import tell_writers
+from app.operations.requirements import mirror_lists
 from app.operations.validation_hits import open_validation_hits
 from app.settings import Settings
 from hits.clock import Clock
@@ -43,6 +45,8 @@ class PassReport:
     promised: int = 0
     granted: int = 0
     ended: int = 0
+    listed: int = 0
+    told: int = 0
     opened: int = 0
     findings: list[str] = field(default_factory=list)
     unavailable: bool = False
@@ -63,6 +67,8 @@ class PassReport:
                 self.promised,
                 self.granted,
                 self.ended,
+                self.listed,
+                self.told,
                 self.opened,
             )
         )
@@ -78,6 +84,8 @@ class PassReport:
             "bonuses owed": self.promised,
             "qualifications granted": self.granted,
             "qualifications ended": self.ended,
+            "changes of workers' lists": self.listed,
+            "writers told of grades": self.told,
             "validation HITs opened": self.opened,
             "HITs closed": self.closed,
         }
@@ -113,6 +121,14 @@ def jobs_pass(
         report.granted, report.ended = done.granted + done.found, done.ended
         report.findings += done.findings
 
+    def listing() -> None:
+        done = mirror_lists(session, mturk, settings, clock)
+        report.listed = done.granted + done.revoked
+        report.findings += done.findings
+
+    def telling() -> None:
+        report.told = tell_writers(session, mturk, clock)
+
     def opening() -> None:
         report.opened = open_validation_hits(session, mturk, settings, clock)
 
@@ -121,6 +137,8 @@ def jobs_pass(
     _step(session, report, "deciding", deciding)
     _step(session, report, "promising bonuses", promising)
     _step(session, report, "granting qualifications", granting)
+    _step(session, report, "keeping the lists of workers", listing)
+    _step(session, report, "telling writers of their grades", telling)
     if open_validation:
         _step(session, report, "opening validation HITs", opening)
     return report

@@ -12,13 +12,16 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.operations.plan_payouts import plan_payouts
 from hits.clock import Clock
-from hits.models import Example
+from hits.models import Example, Round, Worker
 from hits.money import ZERO, display
-from hits.mturk.errors import DuplicateRequest, InsufficientFunds, MTurkError, MTurkUnavailable
-from payments import payouts
+from hits.mturk.errors import AssignmentMissing, DuplicateRequest, InsufficientFunds, MTurkError, MTurkUnavailable
+from payments import payouts, planning
+from payments.due import due_bonuses
 from payments.fees import bonus_fee
-from payments.models import UNSURE, Payout, PayoutState
+from payments.ledger import round_code
+from payments.models import OWED, UNSURE, Payout, PayoutState
 from payments.payouts import BonusSender, Order, Waiting
 from payments.report import ExampleInWords, example_in_words
 
@@ -34,6 +37,7 @@ class Result(StrEnum):
     DOUBTFUL = "doubtful"
     FAILED = "failed"
     LEFT = "left for later"
+    TOO_LATE = "needs compensation"
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,11 @@ class Settlement:
 
 @dataclass(frozen=True)
 class PlanLine:
-    """One bonus that settle would deal with."""
+    """One bonus that settle would deal with. ``example``: what it is for, None when it is not for one."""
 
-    example: ExampleInWords
+    round: str
+    worker: str
+    example: ExampleInWords | None
     amount: Decimal
     fee: Decimal
     state: PayoutState
@@ -79,7 +85,7 @@ class PlanLine:
 
 @dataclass(frozen=True)
 class SettlePlan:
-    """What settle would do. Failed and held rows are listed apart, since it would not touch them."""
+    """What settle would do. ``untouched``: rows that wait for something else, which it would leave alone."""
 
     lines: tuple[PlanLine, ...]
     untouched: tuple[PlanLine, ...]
@@ -106,29 +112,42 @@ class SettlePlan:
         return max(self.total - self.balance, ZERO)
 
 
-def plan_settlement(session: Session, sender: BonusSender, clock: Clock) -> SettlePlan:
+def plan_settlement(
+    session: Session, sender: BonusSender, clock: Clock, *, approval_limit: Decimal | None = None
+) -> SettlePlan:
     """Return who is owed which bonus for which example, and what it costs. Changes nothing.
 
-    Raises MTurkUnavailable when the balance can't be read.
+    Above ``approval_limit`` people are asked first; None asks nobody. Raises MTurkUnavailable when the balance can't be
+    read.
     """
     balance = sender.balance()
     today = clock.now().date()
-    due = [
-        _plan_line(session, one.example, None, one.bonus.amount, one.bonus.reason, today)
-        for one in payouts.due_bonuses(session)
-    ]
-    states = (PayoutState.PLANNED, *UNSURE, PayoutState.FAILED, PayoutState.HELD)
+    lines: list[PlanLine] = []
+    untouched: list[PlanLine] = []
+    states = (*OWED, PayoutState.NO_BUDGET)
     rows = session.scalars(
         select(Payout).where(Payout.state.in_(states), Payout.endpoint == sender.endpoint).order_by(Payout.id)
     ).all()
-    there = [_plan_line(session, row.example, row.state, row.amount, row.reason, today) for row in rows]
+    for row in rows:
+        small = approval_limit is None or row.amount <= approval_limit
+        goes = row.state in (*UNSURE, PayoutState.APPROVED) or (row.state is PayoutState.PLANNED and small)
+        line = _plan_line(session, row.round, row.worker, row.example, row.state, row.amount, row.reason, today)
+        (lines if goes else untouched).append(line)
+    for one in due_bonuses(session):
+        small = approval_limit is None or one.bonus.amount <= approval_limit
+        line = _plan_line(
+            session,
+            one.example.round,
+            one.assignment.worker,
+            one.example,
+            PayoutState.PLANNED,
+            one.bonus.amount,
+            one.bonus.reason,
+            today,
+        )
+        (lines if small else untouched).append(line)
     session.rollback()
-    untouched = (PayoutState.FAILED, PayoutState.HELD)
-    return SettlePlan(
-        lines=(*(line for line in there if line.state not in untouched), *due),
-        untouched=tuple(line for line in there if line.state in untouched),
-        balance=balance,
-    )
+    return SettlePlan(lines=tuple(lines), untouched=tuple(untouched), balance=balance)
 
 
 def settle(
@@ -138,15 +157,17 @@ def settle(
     *,
     limit: int | None = None,
     retry_failed: bool = False,
+    approval_limit: Decimal | None = None,
     on_settled: Callable[[Settled], None] | None = None,
 ) -> Settlement:
     """Pay what is owed, at most ``limit`` bonuses, and return what became of each; ``on_settled`` hears at once.
 
     Safe to be killed anywhere, to run again, and to run in several processes: a bonus whose payment is not certain is
     looked up in the marketplace's own list first. Stops when the balance runs out and after three bonuses in a row
-    that could not be paid. Failed ones are tried again only with ``retry_failed``.
+    that could not be paid. Failed ones are tried again only with ``retry_failed``; ones above ``approval_limit`` are
+    left until two people stand behind them.
     """
-    payouts.plan_bonuses(session, clock.now())
+    plan_payouts(session, clock, endpoint=sender.endpoint, approval_limit=approval_limit)
     if retry_failed:
         payouts.free_failed(session, sender.endpoint)
     session.commit()
@@ -186,6 +207,7 @@ def confirm(session: Session, sender: BonusSender, clock: Clock) -> int:
     rows = [
         (payout.id, payout.assignment.mturk_assignment_id, payout.reference, payout.amount)
         for payout in payouts.unconfirmed(session, sender.endpoint)
+        if payout.assignment is not None
     ]
     session.commit()
     confirmed = 0
@@ -216,7 +238,7 @@ def _settle_one(session: Session, sender: BonusSender, clock: Clock, row: Waitin
             return _doubtful(session, order, error)
         if seen is not None:
             return _paid(session, order, seen.granted_at, Result.FOUND)
-        if not payouts.is_still_owed(session, order):
+        if not _is_still_owed(session, order):
             return _not_owed(session, order, clock)
         if payouts.is_token_forgotten(order, clock.now()):
             if payouts.may_be_on_its_way(order, clock.now()):
@@ -246,11 +268,27 @@ def _settle_one(session: Session, sender: BonusSender, clock: Clock, row: Waitin
         payouts.put_back(session, order)
         session.commit()
         raise
+    except AssignmentMissing as error:
+        # It was taken over from the marketplace's own list, so that it was there and is gone.
+        payouts.mark_too_late(session, order, str(error))
+        session.commit()
+        return _settled(order, Result.TOO_LATE, str(error))
     except MTurkError as error:
         payouts.mark_failed(session, order, str(error))
         session.commit()
         return _settled(order, Result.FAILED, str(error))
     return _paid(session, order, clock.now(), Result.PAID)
+
+
+def _is_still_owed(session: Session, order: Order) -> bool:
+    """Tell whether what a claimed payout is for earns it as things stand. Reads only, and commits."""
+    payout = session.get_one(Payout, order.payout_id, populate_existing=True)
+    for row in (payout.example, payout.assignment):
+        if row is not None:
+            session.refresh(row)
+    owed = planning.wanted_state(session, payout) is PayoutState.PLANNED
+    session.commit()
+    return owed
 
 
 def _not_owed(session: Session, order: Order, clock: Clock) -> Settled:
@@ -284,7 +322,7 @@ def _settled(order: Order, result: Result, cause: str | None = None) -> Settled:
 def _funds_needed(session: Session, sender: BonusSender, clock: Clock, error: InsufficientFunds) -> str:
     today = clock.now().date()
     amounts = session.scalars(
-        select(Payout.amount).where(Payout.state == PayoutState.PLANNED, Payout.endpoint == sender.endpoint)
+        select(Payout.amount).where(Payout.state == PayoutState.APPROVED, Payout.endpoint == sender.endpoint)
     ).all()
     session.commit()
     needed = sum((amount + bonus_fee(amount, on=today) for amount in amounts), ZERO)
@@ -300,12 +338,21 @@ def _funds_needed(session: Session, sender: BonusSender, clock: Clock, error: In
 
 
 def _plan_line(
-    session: Session, example: Example, state: PayoutState | None, amount: Decimal, reason: str, today: date
+    session: Session,
+    round_: Round,
+    worker: Worker,
+    example: Example | None,
+    state: PayoutState,
+    amount: Decimal,
+    reason: str,
+    today: date,
 ) -> PlanLine:
     return PlanLine(
-        example=example_in_words(session, example),
+        round=round_code(round_),
+        worker=worker.pseudonym,
+        example=None if example is None else example_in_words(session, example),
         amount=amount,
         fee=bonus_fee(amount, on=today),
-        state=state or PayoutState.PLANNED,
+        state=state,
         reason=reason,
     )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from hits.models import Assignment, Example, HitBatch
 from hits.states import AssignmentState, Verdict
+from payments import approvals, planning
+from payments.models import Payout
 from tests import factories
+from tests.payments.senders import ENDPOINT
 
 
 def fooling_example(
@@ -27,6 +32,14 @@ def verified_example(session: Session, *, batch: HitBatch, votes: int = 0, **fie
     for _ in range(votes):
         factories.make_vote(session, example=example)
     return example
+
+
+def plan(session: Session, now: datetime, *, endpoint: str = ENDPOINT, limit: Decimal | None = None) -> list[Payout]:
+    """Follow, plan and authorise as one planning does, without a commit; return the new rows."""
+    planning.follow(session, now)
+    rows = planning.plan_bonuses(session, now)
+    approvals.authorise(session, endpoint, limit, now)
+    return rows
 
 
 def assignment_of(session: Session, example: Example) -> Assignment:

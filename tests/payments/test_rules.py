@@ -15,18 +15,16 @@ from tests.payments.builders import fooling_example, verified_example
 @pytest.mark.parametrize(
     ("readers", "words"), [(0, "it was confirmed"), (1, "1 reader agreed"), (2, "2 readers agreed")]
 )
-def test_the_sentence_says_what_was_done_who_agreed_how_much_and_ends_with_the_reference(
-    session: Session, readers: int, words: str
-) -> None:
+def test_the_sentence_says_what_was_done_who_agreed_and_how_much(session: Session, readers: int, words: str) -> None:
     batch = factories.make_batch(session, bonus=usd("0.30"))
     example = verified_example(session, batch=batch)
 
-    owed = bonus_owed(example, batch, readers=readers, reference="DH-TEST")
+    owed = bonus_owed(example, batch, readers=readers)
 
     assert owed == Bonus(
         VERIFIED_FOOLING_EXAMPLE,
         usd("0.30"),
-        f"Your statement of 15 Nov fooled the model and {words}: $0.30. DH-TEST",
+        f"Your statement of 15 Nov fooled the model and {words}: $0.30.",
     )
 
 
@@ -34,7 +32,7 @@ def test_the_sentence_names_no_worker(session: Session) -> None:
     batch = factories.make_batch(session)
     example = verified_example(session, batch=batch)
 
-    owed = bonus_owed(example, batch, readers=2, reference="DH-TEST")
+    owed = bonus_owed(example, batch, readers=2)
 
     assert owed is not None
     assert example.writer.mturk_worker_id not in owed.reason
@@ -44,10 +42,10 @@ def test_the_sentence_names_no_worker(session: Session) -> None:
 def test_an_example_that_is_not_verified_earns_nothing(session: Session) -> None:
     batch = factories.make_batch(session)
 
-    assert bonus_owed(fooling_example(session, batch=batch), batch, readers=1, reference="DH-TEST") is None
+    assert bonus_owed(fooling_example(session, batch=batch), batch, readers=1) is None
 
 
 def test_a_batch_without_a_bonus_owes_nothing(session: Session) -> None:
     batch: HitBatch = factories.make_batch(session, bonus=usd(0))
 
-    assert bonus_owed(verified_example(session, batch=batch), batch, readers=2, reference="DH-TEST") is None
+    assert bonus_owed(verified_example(session, batch=batch), batch, readers=2) is None

@@ -1,0 +1,39 @@
+"""Plan what is owed, let what needs no approval be paid, and give back what was set aside for nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlalchemy.orm import Session
+
+from hits.clock import Clock
+from payments import approvals, planning
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What one planning did: new rows, rows that followed what they are owed for, rows that may be paid now."""
+
+    new: int
+    followed: int
+    approved: int
+
+
+def plan_payouts(session: Session, clock: Clock, *, endpoint: str, approval_limit: Decimal | None) -> Planned:
+    """Plan every bonus that is owed, page by page, each page in a transaction of its own.
+
+    Safe to be killed anywhere and to run in several processes at once: each bonus is planned once.
+    """
+    now = clock.now()
+    followed = planning.follow(session, now)
+    new = 0
+    while True:
+        page = len(planning.plan_bonuses(session, now))
+        new += page
+        if page < planning.PAGE:
+            break
+        session.commit()
+    approved = approvals.authorise(session, endpoint, approval_limit, now)
+    session.commit()
+    return Planned(new, followed, approved)

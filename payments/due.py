@@ -1,0 +1,245 @@
+"""What the rules owe and nobody has planned yet, found by whole pages. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
+from sqlalchemy.orm import Session, aliased, contains_eager, selectinload
+
+from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Vote
+from hits.money import ZERO
+from hits.states import AssignmentState, HitKind, Moderation, Verdict
+from payments.models import Payout
+from payments.rules import (
+    DIFFICULT_EXAMPLE,
+    FOOLING_STREAK,
+    VERIFIED_FOOLING_EXAMPLE,
+    Bonus,
+    Extras,
+    bonus_owed,
+    difficulty_owed,
+    streak_owed,
+    streaks_completed,
+)
+
+#: The base work of these was taken. Rejected work earns no bonus.
+PAYABLE: Final = (AssignmentState.SUBMITTED, AssignmentState.APPROVED)
+_COLLECTED: Final = (*PAYABLE, AssignmentState.REJECTED)
+
+
+@dataclass(frozen=True)
+class DueBonus:
+    """A bonus that is owed, the example that earned it and the assignment that it can be attached to."""
+
+    example: Example
+    assignment: Assignment
+    bonus: Bonus
+    #: With the rule, what it is owed for: once for each.
+    subject: str
+
+
+def due_bonuses(session: Session, *, limit: int | None = None) -> list[DueBonus]:
+    """Return the bonuses that are owed and not planned yet, oldest example first, streaks last; at most ``limit``.
+
+    Owed: the model was fooled, the readers agree with the writer's label, nothing is under moderation, and the
+    writer's assignment was submitted and not rejected.
+    """
+    found: list[DueBonus] = []
+    for source in (_verified_due, _difficult_due, _streaks_due):
+        rest = None if limit is None else limit - len(found)
+        if rest == 0:
+            break
+        found += source(session, rest)
+    return found
+
+
+def _verified_due(session: Session, limit: int | None) -> list[DueBonus]:
+    found = []
+    statement = _payable(VERIFIED_FOOLING_EXAMPLE, _readers()).where(HitBatch.bonus > ZERO).limit(limit)
+    for example, assignment, readers in session.execute(statement):
+        bonus = bonus_owed(example, assignment.hit.batch, readers=readers)
+        if bonus is not None:
+            found.append(DueBonus(example, assignment, bonus, subject_of(example)))
+    return found
+
+
+def _difficult_due(session: Session, limit: int | None) -> list[DueBonus]:
+    asked = HitBatch.extras["sure_percent"].as_integer()
+    statement = (
+        _payable(DIFFICULT_EXAMPLE)
+        .where(HitBatch.extras.is_not(None), asked > 0)
+        .where(or_(Attempt.confidence.is_(None), Attempt.confidence * 100 + 0.001 >= asked))
+        .limit(limit)
+    )
+    found = []
+    for example, assignment in session.execute(statement):
+        bonus = difficulty_owed(example, assignment.hit.batch)
+        if bonus is not None:
+            found.append(DueBonus(example, assignment, bonus, subject_of(example)))
+    return found
+
+
+def _streaks_due(session: Session, limit: int | None) -> list[DueBonus]:
+    batches = session.scalars(
+        select(HitBatch)
+        .where(HitBatch.kind == HitKind.CREATION, HitBatch.extras.is_not(None))
+        .where(HitBatch.extras["streak_length"].as_integer() > 0)
+        .order_by(HitBatch.id)
+    ).all()
+    found: list[DueBonus] = []
+    for batch in batches:
+        for worker_id in _writers_with_more(session, batch):
+            planned = _planned_streaks(session, batch, worker_id)
+            for number, assignment, example in completed_streaks(session, batch, worker_id):
+                bonus = streak_owed(batch, number)
+                subject = streak_subject(batch.id, worker_id, number)
+                if bonus is not None and subject not in planned:
+                    found.append(DueBonus(example, assignment, bonus, subject))
+    return found[:limit]
+
+
+def subject_of(example: Example) -> str:
+    """Return what a bonus for one example is owed for."""
+    return f"example:{example.id}"
+
+
+def streak_subject(batch_id: int, worker_id: int, number: int) -> str:
+    """Return what a writer's ``number``-th streak in a batch is owed as."""
+    return f"streak:{batch_id}:{worker_id}:{number}"
+
+
+def verified() -> Select[Any]:
+    """Return the statement of the examples that fooled the model and were given the writer's label."""
+    return select(Example).where(
+        Example.fooled.is_(True),
+        Example.verdict == Verdict.VALID_AND_MODEL_WRONG,
+        Example.final_label == Example.goal_label,
+    )
+
+
+def cleared() -> ColumnElement[bool]:
+    """Return the condition that nothing of an example is under moderation."""
+    return or_(Example.moderation.is_(None), Example.moderation == Moderation.DISMISSED)
+
+
+def is_cleared(example: Example) -> bool:
+    """Tell whether nothing of an example is under moderation."""
+    return example.moderation not in (Moderation.OPEN, Moderation.UPHELD)
+
+
+def agreeing_readers(session: Session, example: Example) -> int:
+    """Return how many counted votes gave the writer's label."""
+    counted = (Vote.example_id == example.id, Vote.counted_at.is_not(None), Vote.label == example.goal_label)
+    return session.scalar(select(func.count()).select_from(Vote).where(*counted)) or 0
+
+
+def _readers() -> Any:
+    return (
+        select(func.count())
+        .select_from(Vote)
+        .where(Vote.example_id == Example.id, Vote.counted_at.is_not(None), Vote.label == Example.goal_label)
+        .correlate(Example)
+        .scalar_subquery()
+    )
+
+
+def _payable(rule: str, *more: Any) -> Select[Any]:
+    """Return the statement of verified, cleared examples whose bonus by ``rule`` nobody has planned.
+
+    Each with the writer's assignment of that HIT which was sent in and not rejected: a writer may have returned the
+    HIT after the attempt and finished it in a second assignment.
+    """
+    sent_in = aliased(Assignment)
+    mine = (
+        select(func.min(sent_in.id))
+        .where(sent_in.hit_id == Attempt.hit_id, sent_in.worker_id == Attempt.worker_id, sent_in.state.in_(PAYABLE))
+        .correlate(Attempt)
+    )
+    its_own = mine.where(sent_in.id == Attempt.assignment_id)
+    assignment_id = func.coalesce(its_own.scalar_subquery(), mine.scalar_subquery())
+    planned = exists().where(Payout.example_id == Example.id, Payout.rule == rule)
+    return (
+        verified()
+        .with_only_columns(Example, Assignment, *more)
+        .join(Attempt, Attempt.id == Example.attempt_id)
+        .join(Assignment, Assignment.id == assignment_id)
+        .join(Hit, Hit.id == Assignment.hit_id)
+        .join(HitBatch, HitBatch.id == Hit.batch_id)
+        .where(cleared(), ~planned)
+        .options(
+            contains_eager(Example.attempt),
+            selectinload(Example.round),
+            contains_eager(Assignment.hit).contains_eager(Hit.batch),
+            selectinload(Assignment.worker),
+        )
+        .order_by(Example.id)
+    )
+
+
+def _writers_with_more(session: Session, batch: HitBatch) -> Sequence[int]:
+    """Return the writers with enough verified examples in a batch for one more streak than they were given."""
+    length = Extras.of(batch).streak_length
+    given = (
+        select(func.count())
+        .select_from(Payout)
+        .where(Payout.batch_id == batch.id, Payout.worker_id == Example.writer_id, Payout.rule == FOOLING_STREAK)
+        .correlate(Example)
+        .scalar_subquery()
+    )
+    statement = (
+        verified()
+        .with_only_columns(Example.writer_id)
+        .join(Attempt, Attempt.id == Example.attempt_id)
+        .join(Hit, Hit.id == Attempt.hit_id)
+        .where(Hit.batch_id == batch.id)
+        .group_by(Example.writer_id)
+        .having(func.count() >= length * (given + 1))
+        .order_by(Example.writer_id)
+    )
+    return session.scalars(statement).all()
+
+
+def _planned_streaks(session: Session, batch: HitBatch, worker_id: int) -> set[str]:
+    mine = (Payout.batch_id == batch.id, Payout.worker_id == worker_id, Payout.rule == FOOLING_STREAK)
+    return set(session.scalars(select(Payout.subject).where(*mine)))
+
+
+def completed_streaks(session: Session, batch: HitBatch, worker_id: int) -> Iterator[tuple[int, Assignment, Example]]:
+    """Yield each streak of a writer in a batch with its number, the assignment and the example that completed it."""
+    rows = session.execute(
+        select(Assignment, Example)
+        .join(Hit, Hit.id == Assignment.hit_id)
+        .outerjoin(Attempt, and_(Attempt.hit_id == Assignment.hit_id, Attempt.worker_id == Assignment.worker_id))
+        .outerjoin(Example, and_(Example.attempt_id == Attempt.id, Example.fooled.is_(True)))
+        .where(Hit.batch_id == batch.id, Assignment.worker_id == worker_id, Assignment.state.in_(_COLLECTED))
+        .order_by(Assignment.submitted_at, Assignment.id, Example.id)
+    ).all()
+    hits: dict[int, tuple[Assignment, list[Example]]] = {}
+    for assignment, example in rows:
+        hits.setdefault(assignment.id, (assignment, []))[1].extend([example] if example is not None else [])
+    order = list(hits.values())
+    outcomes = [_outcome(assignment, examples) for assignment, examples in order]
+    for number, place in enumerate(streaks_completed(outcomes, Extras.of(batch).streak_length), start=1):
+        assignment, examples = order[place]
+        yield number, assignment, next(one for one in examples if _is_verified(one))
+
+
+def _outcome(assignment: Assignment, examples: Sequence[Example]) -> bool | None:
+    if assignment.state is AssignmentState.REJECTED:
+        return False
+    if any(_is_verified(one) for one in examples):
+        return True
+    undecided = (Verdict.NOT_VALIDATED, Verdict.PENDING, Verdict.FLAGGED)
+    return None if any(one.verdict in undecided or one.moderation is Moderation.OPEN for one in examples) else False
+
+
+def _is_verified(example: Example) -> bool:
+    return (
+        example.fooled
+        and example.verdict is Verdict.VALID_AND_MODEL_WRONG
+        and example.final_label == example.goal_label
+        and is_cleared(example)
+    )
