@@ -19,7 +19,7 @@ from hits.mturk.client import MTurk
 from hits.mturk.errors import MTurkRefused
 from hits.tasks import TASKS
 from qualification import grants
-from qualification.models import QualificationGrant, QuizForm, QuizVersion
+from qualification.models import LIVE, QualificationGrant, QuizForm, QuizVersion
 from qualification.quizzes import QuizFor, kind_of, stored_version
 
 log = logging.getLogger(__name__)
@@ -261,7 +261,7 @@ def live_grants(session: Session, endpoint: str, kind: str | None = None) -> lis
     query = (
         select(QualificationGrant)
         .join(QualificationGrant.worker)
-        .where(QualificationGrant.state.in_(grants.LIVE), QualificationGrant.endpoint == endpoint)
+        .where(QualificationGrant.state.in_(LIVE), QualificationGrant.endpoint == endpoint)
         .order_by(QualificationGrant.kind, QualificationGrant.id)
     )
     return list(session.scalars(query if kind is None else query.where(QualificationGrant.kind == kind)))

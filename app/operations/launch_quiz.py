@@ -24,11 +24,12 @@ from hits.money import CENT, ZERO, display, rounded, usd
 from hits.mturk.client import MTurk
 from hits.mturk.errors import InsufficientFunds, MTurkError
 from hits.states import HitKind, HitState
-from hits.tasks import TaskSpec, task
+from hits.tasks import TASKS, TaskSpec, task
 from payments.fees import WorstCase, worst_case
-from qualification.models import QuizBatch, QuizForm, QuizVersion
+from qualification.errors import NoSuchQuiz
+from qualification.models import QuizBatch, QuizForm, QuizResult, QuizVersion
 from qualification.quiz_xml import answer_key, canonical, question_form
-from qualification.quizzes import Quiz, current_version, digest_of_quiz, quiz_for
+from qualification.quizzes import Quiz, QuizFor, current_version, digest_of_quiz, quiz_for
 
 #: Of one quiz HIT.
 MOST_PLACES = 1_000
@@ -158,6 +159,60 @@ class Published:
     qualification: str
     questions: int
     changed: bool
+
+
+@dataclass(frozen=True)
+class QuizStanding:
+    """One version of a quiz: is it what the task's file says now, and what people made of it."""
+
+    kind: str
+    number: int
+    is_current: bool
+    answered: int
+    passed: int
+    is_published: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the standing as JSON types."""
+        return {
+            "quiz": self.kind,
+            "version": self.number,
+            "current": self.is_current,
+            "tries": self.answered,
+            "passed": self.passed,
+            "published": self.is_published,
+        }
+
+
+def quiz_standings(session: Session) -> list[QuizStanding]:
+    """Return every version there is, by quiz. Tries are those that the marketplace has shown. Reads only."""
+    now = {}
+    for code in TASKS:
+        for audience in QuizFor:
+            try:
+                quiz = quiz_for(code, audience.value)
+            except NoSuchQuiz:
+                continue
+            now[quiz.kind] = digest_of_quiz(quiz)
+    counted = QuizResult.counted_at.is_not(None)
+    rows = session.execute(
+        select(
+            QuizVersion,
+            select(func.count(QuizResult.id)).where(QuizResult.version_id == QuizVersion.id, counted).scalar_subquery(),
+            select(func.count(QuizResult.id))
+            .where(QuizResult.version_id == QuizVersion.id, counted, QuizResult.passed.is_(True))
+            .scalar_subquery(),
+            select(QuizForm.id)
+            .where(QuizForm.version_id == QuizVersion.id, QuizForm.published_at.is_not(None))
+            .exists(),
+        ).order_by(QuizVersion.kind, QuizVersion.number)
+    ).all()
+    found = [
+        QuizStanding(row.kind, row.number, now.get(row.kind) == row.digest, answered, passed, bool(published))
+        for row, answered, passed, published in rows
+    ]
+    session.rollback()
+    return found
 
 
 def plan_quiz(session: Session, mturk: MTurk, settings: Settings, clock: Clock, terms: QuizTerms) -> QuizPlan:
