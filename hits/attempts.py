@@ -14,6 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from hits.consent import require_consent
 from hits.errors import AlreadySubmitted, InvalidInput, NoTriesLeft, NotYetSubmittable, Refused, WrongWorker
 from hits.models import Assignment, Attempt, Hit
 from hits.models.people import worker_for
@@ -144,8 +145,8 @@ def begin_attempt(
 
     The same answer again returns the stored attempt and takes no second try; one that the model failed on is asked
     again. Flushes; the caller commits before it asks the model, so that a crash in between loses nothing.
-    Raises InvalidAnswer, NoTriesLeft, AlreadySubmitted, or Refused (time is up, model already fooled, model busy
-    with another answer of this worker).
+    Raises InvalidAnswer, NoTriesLeft, AlreadySubmitted, ConsentMissing, or Refused (time is up, model already fooled,
+    model busy with another answer of this worker).
     """
     hit = locked_hit(session, assignment)
     spec = task(hit.batch.round.task_code)
@@ -153,6 +154,7 @@ def begin_attempt(
         raise Refused("This HIT asks for judgements, not for writing. Open it from the marketplace again.")
     if assignment.state is not AssignmentState.OPENED:
         raise AlreadySubmitted
+    require_consent(assignment)
     if assignment.deadline_at is not None and now >= assignment.deadline_at:
         raise Refused("The time for this HIT is over, so nothing was sent to the model. What you wrote before is kept.")
     answer = spec.check_answer(raw, hit.context.fields)
@@ -327,10 +329,11 @@ def keep_draft(session: Session, assignment: Assignment, raw: Mapping[str, objec
     """Keep what the writer has typed and not sent, so that a reload loses nothing. Flushes, never commits.
 
     Inputs that the task does not have are left out, as are characters that can't be stored; a submitted assignment
-    is left alone.
+    is left alone. Raises ConsentMissing.
     """
     if assignment.state is not AssignmentState.OPENED or assignment.hit.batch.kind is not HitKind.CREATION:
         return
+    require_consent(assignment)
     spec = task(assignment.hit.batch.round.task_code)
     longest = dict.fromkeys(spec.input_names, DRAFT_MAX_CHARACTERS)
     longest |= {item.name: item.max_characters for item in spec.text_inputs} | {"why": WHY_MAX_CHARACTERS}
@@ -339,10 +342,13 @@ def keep_draft(session: Session, assignment: Assignment, raw: Mapping[str, objec
     session.flush()
 
 
-def save_submission(session: Session, assignment: Assignment, why: object, now: datetime) -> None:
+def save_submission(
+    session: Session, assignment: Assignment, why: object, now: datetime, *, leave: bool = False
+) -> None:
     """Save a creation assignment before it is posted to the marketplace. Flushes, never commits.
 
-    Saving again is a no-op. Raises NotYetSubmittable while there is something left to do.
+    Saving again is a no-op. Raises NotYetSubmittable while there is something left to do. With ``leave`` the writer
+    stops here, which a task with disturbing texts allows from the first answer of the model on.
     """
     locked_hit(session, assignment)
     if assignment.state is not AssignmentState.OPENED:
@@ -352,7 +358,9 @@ def save_submission(session: Session, assignment: Assignment, why: object, now: 
         raise NotYetSubmittable(
             "You have not asked the model yet, so there is nothing to submit. Write something first."
         )
-    if not stands.can_submit:
+    if leave and not stands.can_submit and can_leave(assignment, stands):
+        assignment.left_at = now
+    elif not stands.can_submit:
         raise NotYetSubmittable(f"You can submit once the model is fooled or after your last try. {stands.hint}")
     for attempt in stands.attempts:
         if _was_interrupted(attempt, now):
@@ -362,6 +370,14 @@ def save_submission(session: Session, assignment: Assignment, why: object, now: 
     assignment.state = AssignmentState.SAVED
     assignment.saved_at = now
     session.flush()
+
+
+def can_leave(assignment: Assignment, stands: Progress) -> bool:
+    """Tell whether the writer may stop here and hand in what there is, before the HIT is done."""
+    disturbs = task(assignment.hit.batch.round.task_code).content_warning is not None
+    asking = any(attempt.state is AttemptState.ASKING for attempt in stands.attempts)
+    answered = any(attempt.state is AttemptState.ANSWERED for attempt in stands.attempts)
+    return disturbs and answered and not asking and assignment.state is AssignmentState.OPENED
 
 
 def _storable(written: object, max_characters: int) -> str:

@@ -11,7 +11,7 @@ from app.care.texts import text_for_task
 from app.frames import Frame
 from app.services import Services
 from hits.attempts import check_ids
-from hits.consent import has_agreed, text_of
+from hits.consent import has_agreed, require_consent, text_of
 from hits.errors import ConsentMissing, NotWarned, WrongWorker
 from hits.models import Assignment, ConsentText, Hit
 from hits.states import AssignmentState
@@ -74,8 +74,7 @@ def require_care(assignment: Assignment) -> None:
     """Raise ConsentMissing or NotWarned for a form that was sent past the pages before it."""
     if assignment.state is not AssignmentState.OPENED:
         return
-    if assignment.consent_text_id is None:
-        raise ConsentMissing
+    require_consent(assignment)
     if must_be_warned(assignment):
         raise NotWarned
 

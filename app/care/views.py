@@ -18,8 +18,8 @@ from app.services import services
 from app.tokens import Claim
 from app.worker.guard import assignment_of_claim, current_claim, current_frame, token_for
 from hits.attempts import check_ids
-from hits.consent import agree
-from hits.errors import Refused, WrongWorker
+from hits.consent import agree, require_consent
+from hits.errors import DayIsFull, Refused, WrongWorker
 from hits.exposure import shown_today
 from hits.models import ConsentText, Hit
 from hits.states import HitKind
@@ -56,8 +56,13 @@ def decline() -> ResponseReturnValue:
 @limiter.limit(limits.CARE)
 def warning() -> ResponseReturnValue:
     """Note that the worker goes on behind the warning, and lead to the page that was opened."""
+    known = services()
     back = _way_back(current_claim())
-    gate.go_on(assignment_of_claim(), services().clock.now())
+    assignment = assignment_of_claim()
+    require_consent(assignment)
+    if shown_today(db.session(), assignment.worker_id, known.clock.now()) >= known.settings.exposure_cap:
+        raise DayIsFull(known.settings.exposure_cap)
+    gate.go_on(assignment, known.clock.now())
     db.session.commit()
     return redirect(back, 303)
 

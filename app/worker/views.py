@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import select
 
 from app import limits
+from app.care.gate import consent_text
 from app.connections import hung_up
 from app.errors import asked_by_script, trouble_of
 from app.extensions import db, limiter
@@ -17,9 +18,18 @@ from app.operations.explain_attempt import explain_attempt
 from app.operations.submit_attempt import own_attempt, submit_attempt
 from app.services import services
 from app.worker.answers import AttemptView, attempt_view, overlap_percent, passages
-from app.worker.guard import claimed_assignment, current_frame, hit_of, opened_assignment, token_for
-from hits.attempts import WHY_MAX_CHARACTERS, Progress, keep_draft, progress, save_submission
-from hits.errors import AlreadySubmitted, AmbiguousAnswer, InvalidAnswer, InvalidInput, NotYetSubmittable, Refused
+from app.worker.guard import admit, claimed_assignment, current_frame, hit_of, opened_assignment, token_for
+from hits.attempts import WHY_MAX_CHARACTERS, Progress, can_leave, keep_draft, progress, save_submission
+from hits.errors import (
+    AlreadySubmitted,
+    AmbiguousAnswer,
+    DayIsFull,
+    InvalidAnswer,
+    InvalidInput,
+    NotYetSubmittable,
+    Refused,
+)
+from hits.exposure import break_due, context_subject, show, shown_in
 from hits.models import Assignment, Attempt, Hit
 from hits.predictions import ModelUnavailable
 from hits.states import COLLECTED, AssignmentState, HitKind
@@ -52,7 +62,10 @@ def work(reference: str) -> ResponseReturnValue:
     """Show the preview, the writing page, or the way on for one that is already saved."""
     hit = hit_of(reference, HitKind.CREATION)
     if current_frame().is_preview:
-        return render_template("worker/preview.html", **_terms(hit))
+        text = consent_text(db.session(), services(), hit)
+        db.session.commit()
+        disturbs = task(hit.batch.round.task_code).content_warning is not None
+        return render_template("worker/preview.html", **_terms(hit, covered=disturbs), consent_version=text.id)
     assignment = opened_assignment(hit)
     db.session.commit()
     if assignment.state is not AssignmentState.OPENED:
@@ -72,6 +85,7 @@ def ask() -> ResponseReturnValue:
     session = db.session()
     session.expire_on_commit = False
     try:
+        admit(assignment)
         result = submit_attempt(session, known.engine, known.clock, assignment_id, typed)
     except (InvalidAnswer, InvalidInput) as error:
         field = error.field if isinstance(error, InvalidAnswer) else ""
@@ -119,9 +133,7 @@ def explain(public_id: str) -> ResponseReturnValue:
         spec = task(assignment.hit.batch.round.task_code)
         view = attempt_view(spec, own_attempt(db.session(), assignment_id, public_id), 0)
         fields = {"view": view, "spec": spec, "token": token_for(assignment), "failed": status != 200}
-        response = make_response(render_template("worker/_explanation.html", **fields), status)
-        response.headers["X-Fragment"] = "1"
-        return response
+        return _fragment("worker/_explanation.html", status, fields)
     return _page(assignment, shown=public_id, explanation_failed=status != 200), status
 
 
@@ -134,14 +146,57 @@ def draft() -> ResponseReturnValue:
     return "", 204
 
 
+@bp.post("/context")
+@limiter.limit(limits.VOTE)
+def reveal() -> ResponseReturnValue:
+    """Show what the writer starts from, of a task whose texts are shown only to those who ask for them."""
+    known = services()
+    assignment = claimed_assignment(HitKind.CREATION)
+    assignment_id = assignment.id
+    try:
+        if assignment.state is AssignmentState.OPENED and is_covered(assignment):
+            subject = context_subject(assignment.hit.context_id or 0)
+            show(db.session(), assignment, subject, cap=known.settings.exposure_cap, now=known.clock.now())
+            db.session.commit()
+    except DayIsFull as error:
+        if asked_by_script():
+            raise
+        db.session.rollback()
+        return _page(db.session.get_one(Assignment, assignment_id), refusal=str(error)), 409
+    assignment = db.session.get_one(Assignment, assignment_id)
+    if asked_by_script() and assignment.state is AssignmentState.OPENED:
+        return _fragment("worker/_context.html", 200, _page_fields(assignment))
+    return _page(assignment)
+
+
+@bp.post("/leave")
+@limiter.limit(limits.SUBMIT)
+def leave() -> ResponseReturnValue:
+    """Hand in what was done so far, of a task with disturbing texts."""
+    return _saved(leave=True)
+
+
 @bp.post("/submit")
 @limiter.limit(limits.SUBMIT)
 def submit() -> ResponseReturnValue:
     """Save the work here first, then lead to the marketplace."""
+    return _saved()
+
+
+def is_covered(assignment: Assignment) -> bool:
+    """Tell whether what the writer starts from waits to be asked for."""
+    hit = assignment.hit
+    if hit.context_id is None or task(hit.batch.round.task_code).content_warning is None:
+        return False
+    return context_subject(hit.context_id) not in shown_in(db.session(), assignment)
+
+
+def _saved(*, leave: bool = False) -> ResponseReturnValue:
     assignment = claimed_assignment(HitKind.CREATION)
     assignment_id = assignment.id
     try:
-        save_submission(db.session(), assignment, request.form.get("why", ""), services().clock.now())
+        now = services().clock.now()
+        save_submission(db.session(), assignment, request.form.get("why", ""), now, leave=leave)
         db.session.commit()
     except NotYetSubmittable as error:
         if asked_by_script():
@@ -177,7 +232,11 @@ def _shown(
     if not asked_by_script():
         return _page(assignment, shown=shown, failure=failure, typed=typed, refusal=refusal), status
     fields = _page_fields(assignment, shown=shown, failure=failure)
-    response = make_response(render_template("worker/_swaps.html", **fields, refusal=refusal), status)
+    return _fragment("worker/_swaps.html", status, {**fields, "refusal": refusal})
+
+
+def _fragment(template: str, status: int, fields: dict[str, object]) -> ResponseReturnValue:
+    response = make_response(render_template(template, **fields), status)
     response.headers["X-Fragment"] = "1"
     return response
 
@@ -217,10 +276,13 @@ def _page_fields(
     seconds_left = (assignment.deadline_at - now).total_seconds() if assignment.deadline_at else None
     shown_attempt = next((one for one in stands.attempts if current and one.public_id == current.public_id), None)
     return {
-        **_terms(hit, shown_attempt),
+        **_terms(hit, shown_attempt, covered=is_covered(assignment)),
         "token": token_for(assignment),
         "assignment_id": assignment.mturk_assignment_id,
         "progress": stands,
+        "can_leave": can_leave(assignment, stands) and not stands.can_submit,
+        "break_due": break_due(shown_in(db.session(), assignment).values(), known.settings.break_after),
+        "support_line": known.settings.support_line,
         "current": current,
         "earlier": [view for view in reversed(views) if view is not current],
         "failure": failure,
@@ -233,7 +295,8 @@ def _page_fields(
     }
 
 
-def _terms(hit: Hit, attempt: Attempt | None = None) -> dict[str, object]:
+def _terms(hit: Hit, attempt: Attempt | None = None, *, covered: bool = False) -> dict[str, object]:
+    """Return what the preview and the page show of a HIT; of a context that is covered nothing."""
     known = services()
     spec = task(hit.batch.round.task_code)
     context = hit.context.fields if hit.context is not None else {}
@@ -243,7 +306,8 @@ def _terms(hit: Hit, attempt: Attempt | None = None) -> dict[str, object]:
         "spec": spec,
         "goal": spec.label(hit.goal_label or ""),
         "goal_words": spec.goal_words.split("{goal}", 1),
-        "context": passages(spec, context, attempt),
+        "context": [] if covered else passages(spec, context, attempt),
+        "covered": covered,
         "threshold": overlap_percent(RIGHT_FROM_F1),
         "contact": known.settings.contact,
     }

@@ -97,6 +97,7 @@
   const after = (form) => {
     const answer = document.getElementById("model-answer");
     if (form.hasAttribute("data-item")) document.querySelector("#item h1")?.focus();
+    if (form.dataset.reveal) document.getElementById(form.dataset.reveal)?.focus();
     if (!answer || !form.hasAttribute("data-ask")) return;
     say(answer.dataset.say);
     if ("done" in answer.dataset) document.getElementById("verdict")?.focus();
