@@ -231,7 +231,7 @@ def furnish_marketplace(instance: Instance) -> Instance:
     """
     marketplace = open_marketplace(instance)
     try:
-        requester_id = _requester(marketplace, instance.credentials)
+        requester_id = _requester(marketplace, instance)
         if "DYNAHIT_AWS_ACCESS_KEY_ID" not in instance.settings:
             key = marketplace.create_access_key(requester_id)
             made = {"DYNAHIT_AWS_ACCESS_KEY_ID": key.access_key_id, "DYNAHIT_AWS_SECRET_ACCESS_KEY": key.secret}
@@ -281,16 +281,22 @@ def invite(instance: Instance, note: str, *, validator: bool) -> str:
     try:
         grants = {}
         if validator:
-            grants[_qualification(marketplace, _requester(marketplace, instance.credentials))] = MINIMUM
+            grants[_qualification(marketplace, _requester(marketplace, instance))] = MINIMUM
         return marketplace.create_invitation(note, grants=grants)
     finally:
         marketplace.close()
 
 
-def _requester(marketplace: Marketplace, credentials: Credentials) -> str:
-    found = [one.requester_id for one in marketplace.requesters() if one.email == credentials.requester_email]
+def _requester(marketplace: Marketplace, instance: Instance) -> str:
+    credentials, key = instance.credentials, instance.settings.get("DYNAHIT_AWS_ACCESS_KEY_ID")
+    requesters = marketplace.requesters()
+    # A requester who has another e-mail address by now is known by the key.
+    owners = [
+        one for one in requesters if key in {had.access_key_id for had in marketplace.access_keys(one.requester_id)}
+    ]
+    found = owners or [one for one in requesters if one.email == credentials.requester_email]
     if found:
-        requester_id = found[0]
+        requester_id = found[0].requester_id
     else:
         requester_id = marketplace.create_requester(
             REQUESTER, email=credentials.requester_email, password=credentials.requester_password

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 from flask_babel import get_locale, gettext
 
 from app.marketplace import sessions
-from app.marketplace.extensions import limiter, marketplace, settings
+from app.marketplace.extensions import failed, limiter, marketplace, settings, sign_in_limit
 from hits.marketplace import errors as refusals
 from hits.marketplace import passwords
 from hits.marketplace.addresses import LONGEST as LONGEST_ADDRESS
@@ -151,6 +151,7 @@ def new_password() -> ResponseReturnValue:
 
 @access.route("/profile/password", methods=["GET", "POST"])
 @limiter.limit(_sign_up_limit, methods=["POST"])
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed, key_func=sessions.account_key)
 @sessions.for_workers
 def change_password() -> ResponseReturnValue:
     """Set a new password by the old one; every other session ends."""
@@ -162,6 +163,7 @@ def change_password() -> ResponseReturnValue:
 
 @access.route("/requester/password/change", methods=["GET", "POST"])
 @limiter.limit(_sign_up_limit, methods=["POST"])
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed, key_func=sessions.account_key)
 @sessions.for_requesters
 def change_requester_password() -> ResponseReturnValue:
     """Do the same in the requester console."""
@@ -188,17 +190,39 @@ def _password_change(change_and_sign_in: Callable[[str, str], None], *, back: st
 @access.route("/profile/address", methods=["GET", "POST"])
 @limiter.limit(_sign_up_limit, methods=["POST"])
 @limiter.limit(_mail_limit, methods=["POST"], key_func=_recipient)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed, key_func=sessions.account_key)
 @sessions.for_workers
 def change_address() -> ResponseReturnValue:
     """Change the worker's e-mail address; where mail is sent, the new one counts once it is confirmed."""
-    account, found = marketplace().worker(_me()), {}
-    email = request.form.get("email", account.email or "").strip()
+    return _address_change(
+        marketplace().worker(_me()).email,
+        lambda old, email: marketplace().change_address(_me(), old, email or None, language=language()),
+        back=url_for("worker.profile"),
+    )
+
+
+@access.route("/requester/address/change", methods=["GET", "POST"])
+@limiter.limit(_sign_up_limit, methods=["POST"])
+@limiter.limit(_mail_limit, methods=["POST"], key_func=_recipient)
+@limiter.limit(sign_in_limit, methods=["POST"], deduct_when=failed, key_func=sessions.account_key)
+@sessions.for_requesters
+def change_requester_address() -> ResponseReturnValue:
+    """Change the address that a requester signs in with, in the same way."""
+    requester_id = cast(str, session["requester_id"])
+    return _address_change(
+        marketplace().requester(requester_id).email,
+        lambda old, email: marketplace().change_requester_address(requester_id, old, email, language=language()),
+        back=url_for("requester.account"),
+    )
+
+
+def _address_change(present: str | None, change: Callable[[str, str], bool], *, back: str) -> ResponseReturnValue:
+    found: dict[str, str] = {}
+    email = request.form.get("email", present or "").strip()
     if request.method == "POST":
         try:
-            is_to_confirm = marketplace().change_address(
-                _me(), request.form.get("old", ""), email or None, language=language()
-            )
-        except (refusals.PasswordWrong, refusals.AddressUnfit) as refusal:
+            is_to_confirm = change(request.form.get("old", ""), email)
+        except (refusals.PasswordWrong, refusals.AddressUnfit, refusals.AddressTaken) as refusal:
             found[_field_of(refusal)] = refusal.message
         else:
             if is_to_confirm:
@@ -206,20 +230,24 @@ def change_address() -> ResponseReturnValue:
             flash(
                 gettext("Your e-mail address is stored.") if email else gettext("You have no e-mail address here now.")
             )
-            return redirect(url_for("worker.profile"), 303)
-    return _page("address_change.html", found, email=email, account=account, sends_mail=settings().sends_mail)
+            return redirect(back, 303)
+    return _page("address_change.html", found, email=email, back=back, sends_mail=settings().sends_mail)
 
 
 @access.route("/address/confirm", methods=["GET", "POST"])
+@access.route("/requester/address/confirm", methods=["GET", "POST"], endpoint="confirm_requester_address")
 @limiter.limit(_sign_up_limit, methods=["POST"])
 def confirm_address() -> ResponseReturnValue:
     """Confirm an address; programs that open the links of mails do not press the button."""
     token = request.values.get("token", "")
     if request.method == "POST":
-        email = marketplace().confirm_address(token)
+        email = marketplace().confirm_address(token, requester=_in_console())
         flash(gettext("%(email)s is your e-mail address here now.", email=email), "success")
+        if _in_console():
+            return redirect(url_for("requester.account" if sessions.requester_id() else "requester.sign_in"), 303)
         return redirect(url_for("worker.profile" if sessions.worker_id() else "worker.sign_in"), 303)
-    return _page("address_confirm.html", {}, token=token, email=marketplace().address_to_confirm(token))
+    email = marketplace().address_to_confirm(token, requester=_in_console())
+    return _page("address_confirm.html", {}, token=token, email=email)
 
 
 @access.post("/profile/language")

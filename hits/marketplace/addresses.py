@@ -7,9 +7,10 @@ from typing import Final
 
 from sqlalchemy.exc import IntegrityError
 
-from hits.marketplace import links, mails, passwords
+from hits.marketplace import audit, links, mails, passwords
+from hits.marketplace.console_views import Actor
 from hits.marketplace.errors import AddressTaken, AddressUnfit, LinkUnfit
-from hits.marketplace.tables import WorkerRow
+from hits.marketplace.tables import RequesterRow, WorkerRow
 from hits.marketplace.transactions import Transaction
 
 LONGEST: Final = 254
@@ -35,13 +36,16 @@ def key_of(address: str) -> str:
     return address.strip().casefold()
 
 
-def give(transaction: Transaction, row: WorkerRow, address: str | None, *, confirmed: bool) -> None:
-    """Write an address down; one that is not confirmed may be anybody's.
+def give(transaction: Transaction, row: WorkerRow | RequesterRow, address: str | None, *, confirmed: bool) -> None:
+    """Write an address down; a worker's that is not confirmed may be anybody's.
 
-    Raises AddressTaken if another worker has confirmed it.
+    Raises AddressTaken if another worker has confirmed it, or another requester signs in with it.
     """
     try:
         with transaction.session.begin_nested():
+            if isinstance(row, RequesterRow):
+                row.email = key_of(address) if address is not None else None
+                return
             row.email = address
             row.email_key = key_of(address) if address is not None else None
             row.email_confirmed_at = transaction.now if confirmed and address is not None else None
@@ -49,43 +53,70 @@ def give(transaction: Transaction, row: WorkerRow, address: str | None, *, confi
         raise AddressTaken from error
 
 
-def ask(transaction: Transaction, row: WorkerRow, password: str, address: str | None, language: str | None) -> bool:
-    """Change a worker's address, or take it back, and return whether a mail is to confirm it first.
+def ask(
+    transaction: Transaction,
+    row: WorkerRow | RequesterRow,
+    password: str,
+    address: str | None,
+    language: str | None,
+) -> bool:
+    """Change an address, or take a worker's back, and return whether a mail is to confirm it first.
 
-    Raises PasswordWrong, AddressUnfit.
+    Raises PasswordWrong, AddressUnfit, AddressTaken.
     """
     passwords.check_present(password, row.password_hash, n=transaction.settings.scrypt_n)
-    address = checked(address) if address else None
+    address = checked(address or "") if address or isinstance(row, RequesterRow) else None
     if address is not None and transaction.settings.sends_mail:
         ask_to_confirm(transaction, row, address, language)
         return True
-    _tell_old_address(transaction, row, language)
-    give(transaction, row, address, confirmed=False)
+    _change(transaction, row, address, language, confirmed=False)
     return False
 
 
-def ask_to_confirm(transaction: Transaction, row: WorkerRow, address: str, language: str | None) -> None:
-    """Send a link to an address that makes it this worker's."""
-    mails.queue(transaction, mails.CONFIRM, address, language=language, worker_id=row.worker_id)
+def ask_to_confirm(transaction: Transaction, row: WorkerRow | RequesterRow, address: str, language: str | None) -> None:
+    """Send a link to an address that makes it this account's."""
+    if isinstance(row, RequesterRow):
+        mails.queue(transaction, mails.REQUESTER_CONFIRM, address, language=language, requester_id=row.requester_id)
+    else:
+        mails.queue(transaction, mails.CONFIRM, address, language=language, worker_id=row.worker_id)
 
 
-def confirmation(transaction: Transaction, token: str, *, confirm: bool) -> str:
-    """Return the address that a link is about; with `confirm` it is the worker's from now on.
+def confirmation(transaction: Transaction, kind: str, token: str, *, confirm: bool) -> str:
+    """Return the address that a link of this kind is about; with `confirm` it is the account's from now on.
 
     Raises LinkUnfit, AddressTaken.
     """
-    content = links.content(transaction, mails.CONFIRM, token)
-    row = transaction.session.get(WorkerRow, content["subject"], with_for_update=confirm or None)
-    if row is None or not links.still_holds(transaction, mails.CONFIRM, content, mails.address_state(row)):
+    content = links.content(transaction, kind, token)
+    row: WorkerRow | RequesterRow | None
+    if kind == mails.REQUESTER_CONFIRM:
+        row = transaction.session.get(RequesterRow, content["subject"], with_for_update=confirm or None)
+    else:
+        row = transaction.session.get(WorkerRow, content["subject"], with_for_update=confirm or None)
+    if row is None or not links.still_holds(transaction, kind, content, mails.address_state(row)):
         raise LinkUnfit
     address = str(content["address"])
     if confirm:
-        if key_of(address) != row.email_key:
-            _tell_old_address(transaction, row, row.language)
-        give(transaction, row, address, confirmed=True)
+        language = row.language if isinstance(row, WorkerRow) else None
+        _change(transaction, row, address, language, confirmed=True)
     return address
 
 
-def _tell_old_address(transaction: Transaction, row: WorkerRow, language: str | None) -> None:
-    if row.email is not None and row.email_confirmed_at is not None:
-        mails.queue(transaction, mails.ADDRESS_CHANGED, row.email, language=language, user_name=row.user_name)
+def _change(
+    transaction: Transaction,
+    row: WorkerRow | RequesterRow,
+    address: str | None,
+    language: str | None,
+    *,
+    confirmed: bool,
+) -> None:
+    before = row.email if isinstance(row, RequesterRow) or row.email_confirmed_at is not None else None
+    is_same = before is not None and address is not None and key_of(address) == key_of(before)
+    give(transaction, row, address, confirmed=confirmed)
+    if is_same:
+        return
+    name = row.name if isinstance(row, RequesterRow) else row.user_name
+    if before is not None:
+        mails.queue(transaction, mails.ADDRESS_CHANGED, before, language=language, user_name=name)
+    if isinstance(row, RequesterRow):
+        actor = Actor.requester(row.requester_id)
+        audit.record(transaction, actor, "e-mail address changed", "requester", row.requester_id)

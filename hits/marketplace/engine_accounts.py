@@ -204,21 +204,33 @@ class AccountSide(EngineCore):
         with self._transaction() as transaction:
             return addresses.ask(transaction, workers.lock(transaction, worker_id), password, email, language)
 
-    def address_to_confirm(self, token: str) -> str:
+    def change_requester_address(
+        self, requester_id: str, password: str, email: str, *, language: str | None = None
+    ) -> bool:
+        """Change the e-mail address that a requester signs in with; True if a mail to it asks to confirm it first.
+
+        Raises OperatorError, PasswordWrong, AddressUnfit, AddressTaken.
+        """
+        with self._transaction() as transaction:
+            accounts.find(transaction, requester_id)
+            row = accounts.lock(transaction, requester_id)
+            return addresses.ask(transaction, row, password, email, language)
+
+    def address_to_confirm(self, token: str, *, requester: bool = False) -> str:
         """Return the e-mail address that a link confirms.
 
         Raises LinkUnfit.
         """
         with self._transaction(writes=False) as transaction:
-            return addresses.confirmation(transaction, token, confirm=False)
+            return addresses.confirmation(transaction, _confirm_kind(requester), token, confirm=False)
 
-    def confirm_address(self, token: str) -> str:
-        """Make an e-mail address the worker's, by the link that was sent to it, and return it.
+    def confirm_address(self, token: str, *, requester: bool = False) -> str:
+        """Make an e-mail address the worker's, or the requester's, by the link that was sent to it, and return it.
 
         Raises LinkUnfit, AddressTaken.
         """
         with self._transaction() as transaction:
-            return addresses.confirmation(transaction, token, confirm=True)
+            return addresses.confirmation(transaction, _confirm_kind(requester), token, confirm=True)
 
     def set_language(self, worker_id: str, language: str | None) -> Worker:
         """Write down in which language a worker reads; None leaves it to the browser.
@@ -246,3 +258,7 @@ class AccountSide(EngineCore):
 
 def _kind(requester: bool) -> str:
     return mails.REQUESTER_RESET if requester else mails.WORKER_RESET
+
+
+def _confirm_kind(requester: bool) -> str:
+    return mails.REQUESTER_CONFIRM if requester else mails.CONFIRM

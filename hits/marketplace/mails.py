@@ -23,6 +23,7 @@ WORKER_RESET: Final = "worker reset"
 REQUESTER_RESET: Final = "requester reset"
 SIGN_UP: Final = "sign up"
 CONFIRM: Final = "confirm"
+REQUESTER_CONFIRM: Final = "requester confirm"
 PASSWORD_CHANGED: Final = "password changed"  # noqa: S105  # a kind of mail
 ADDRESS_CHANGED: Final = "address changed"
 PAYOUT_CHANGED: Final = "payout changed"
@@ -34,7 +35,7 @@ NEWS_LIFE: Final = timedelta(days=3)
 #: Where the worker site takes the links.
 RESET_PATHS: Final = {WORKER_RESET: "/password/new", REQUESTER_RESET: "/requester/password/new"}
 SIGN_UP_PATH: Final = "/sign-up/finish"
-CONFIRM_PATH: Final = "/address/confirm"
+CONFIRM_PATHS: Final = {CONFIRM: "/address/confirm", REQUESTER_CONFIRM: "/requester/address/confirm"}
 _log = logging.getLogger(__name__)
 
 
@@ -73,7 +74,13 @@ def queue(transaction: Transaction, kind: str, address: str, *, language: str | 
     """Queue a mail of one of the kinds above in this transaction; False if this marketplace sends no mail."""
     if not transaction.settings.sends_mail:
         return False
-    life = {WORKER_RESET: RESET_LIFE, REQUESTER_RESET: RESET_LIFE, SIGN_UP: LINK_LIFE, CONFIRM: LINK_LIFE}
+    life = {
+        WORKER_RESET: RESET_LIFE,
+        REQUESTER_RESET: RESET_LIFE,
+        SIGN_UP: LINK_LIFE,
+        CONFIRM: LINK_LIFE,
+        REQUESTER_CONFIRM: LINK_LIFE,
+    }
     transaction.session.add(
         MailRow(
             mail_id=new_entity_id(),
@@ -167,8 +174,10 @@ def password_state(row: WorkerRow | RequesterRow) -> str:
     return f"{row.password_hash}\n{row.session_number}\n{email}"
 
 
-def address_state(row: WorkerRow) -> str:
+def address_state(row: WorkerRow | RequesterRow) -> str:
     """Return what changes with another address."""
+    if isinstance(row, RequesterRow):
+        return f"{row.email}\n{row.session_number}"
     return f"{row.email_key}\n{row.email_confirmed_at}\n{row.session_number}"
 
 
@@ -271,17 +280,25 @@ def _confirm(transaction: Transaction, mail: MailRow) -> _Draft | None:
     row = transaction.session.get(WorkerRow, mail.details["worker_id"])
     if row is None:
         return None
-    token = links.token(
-        transaction, CONFIRM, row.worker_id, state=address_state(row), life=LINK_LIFE, address=mail.address
-    )
+    account = words("the worker account “%(name)s”", name=row.user_name)
+    return _confirmation(transaction, mail, row.worker_id, address_state(row), account)
+
+
+def _requester_confirm(transaction: Transaction, mail: MailRow) -> _Draft | None:
+    row = transaction.session.get(RequesterRow, mail.details["requester_id"])
+    if row is None:
+        return None
+    account = words("the requester account “%(name)s”", name=row.name)
+    return _confirmation(transaction, mail, row.requester_id, address_state(row), account)
+
+
+def _confirmation(transaction: Transaction, mail: MailRow, subject: str, state: str, account: Words) -> _Draft:
+    token = links.token(transaction, mail.kind, subject, state=state, life=LINK_LIFE, address=mail.address)
     return _Draft(
         words("Confirm your e-mail address"),
         [
-            words(
-                "To make this the e-mail address of the worker account “%(name)s”, open this and press the button:",
-                name=row.user_name,
-            ),
-            link(transaction, CONFIRM_PATH, token),
+            words("To make this the e-mail address of %(account)s, open this and press the button:", account=account),
+            link(transaction, CONFIRM_PATHS[mail.kind], token),
             _DAY,
             _IGNORE,
         ],
@@ -339,6 +356,7 @@ _WRITERS: Final[dict[str, Callable[[Transaction, MailRow], _Draft | None]]] = {
     REQUESTER_RESET: _requester_reset,
     SIGN_UP: _sign_up,
     CONFIRM: _confirm,
+    REQUESTER_CONFIRM: _requester_confirm,
     PASSWORD_CHANGED: _password_changed,
     ADDRESS_CHANGED: _address_changed,
     PAYOUT_CHANGED: _payout_changed,

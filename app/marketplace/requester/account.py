@@ -53,6 +53,7 @@ def account() -> ResponseReturnValue:
     return render_template(
         "marketplace/requester/account.html",
         balance=marketplace().balance(me()),
+        email=marketplace().requester(me()).email,
         lines=marketplace().account_lines(me(), kind=kind, page=console.page_number()),
         kind=kind,
         kinds=KINDS,

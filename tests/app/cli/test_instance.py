@@ -121,6 +121,22 @@ def test_the_marketplace_is_furnished_once(stored: Instance) -> None:
         marketplace.close()
 
 
+def test_a_requester_with_another_address_is_still_the_instances_own(stored: Instance) -> None:
+    instances.upgrade_databases(stored)
+    furnished = instances.furnish_marketplace(stored)
+    credentials = furnished.credentials
+    marketplace = instances.open_marketplace(furnished)
+    [requester] = marketplace.requesters()
+    marketplace.change_requester_address(requester.requester_id, credentials.requester_password, "new@example.org")
+    marketplace.close()
+
+    again = instances.furnish_marketplace(instances.open_instance(stored.folder))
+
+    marketplace = instances.open_marketplace(again)
+    assert [one.email for one in marketplace.requesters()] == ["new@example.org"]
+    marketplace.close()
+
+
 def test_validators_invitations_grant_the_qualification(stored: Instance) -> None:
     instances.upgrade_databases(stored)
     instances.furnish_marketplace(stored)

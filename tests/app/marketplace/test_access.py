@@ -322,6 +322,81 @@ def test_an_address_counts_once_it_is_confirmed_and_the_old_one_is_told(
     assert person.get(link).status_code == 410
 
 
+def test_a_requester_changes_the_address_that_they_sign_in_with(
+    site: Callable[..., Flask], engine: Marketplace, posted: Callable[[], int], box: Mailbox
+) -> None:
+    engine.create_requester("Lab", email="lab@example.org", password=PASSWORD)
+    app = site()
+    person = visitor_of(app)
+    person.get("/requester/sign-in")
+    person.post("/requester/sign-in", {"email": "lab@example.org", "password": PASSWORD})
+    person.get("/requester/account")
+    assert "E-mail address lab@example.org" in person.text()
+    person.get("/requester/address/change")
+    for email, old, error in (("new@example.org", "wrong", "old"), ("", PASSWORD, "email"), ("x", PASSWORD, "email")):
+        assert person.post("/requester/address/change", {"email": email, "old": old}).status_code == 422
+        assert person.page.find(id=f"{error}-error") is not None
+    person.post("/requester/address/change", {"email": "new@example.org", "old": PASSWORD})
+    assert "A mail to new@example.org is on its way" in person.text()
+    assert posted() == 1
+
+    # The link is opened in a browser that is not signed in.
+    reader = visitor_of(app)
+    reader.get(box.link)
+    assert "You sign in with it from then on." in reader.text()
+    assert engine.authenticate_requester("lab@example.org", PASSWORD).email == "lab@example.org"
+    response = reader.post("/requester/address/confirm", {"token": token_of(box)})
+
+    assert response.request.path == "/requester/sign-in"
+    reader.post("/requester/sign-in", {"email": "new@example.org", "password": PASSWORD})
+    assert reader.get("/requester/account").status_code == 200
+    assert "E-mail address new@example.org" in reader.text()
+    assert posted() == 1
+    assert (box.letters[-1].address, box.letters[-1].subject) == ("lab@example.org", "Your e-mail address was changed")
+
+
+def test_a_requesters_address_that_another_has_is_refused_at_once_without_mail(
+    settings: Settings, engine: Marketplace
+) -> None:
+    object.__setattr__(engine.settings, "sends_mail", False)
+    for name in ("lab", "other"):
+        engine.create_requester(name, email=f"{name}@example.org", password=PASSWORD)
+    person = visitor_of(create_app(settings, marketplace=engine))
+    person.get("/requester/sign-in")
+    person.post("/requester/sign-in", {"email": "lab@example.org", "password": PASSWORD})
+    person.get("/requester/address/change")
+    assert "This site sends no mail, so the new address counts at once." in person.text()
+
+    response = person.post("/requester/address/change", {"email": "Other@example.org", "old": PASSWORD})
+    assert response.status_code == 422
+    assert "belongs to another account" in person.text()
+    assert person.post("/requester/address/change", {"email": "new@example.org", "old": PASSWORD}).request.path == (
+        "/requester/account"
+    )
+    assert engine.authenticate_requester("new@example.org", PASSWORD).name == "lab"
+
+
+@pytest.mark.parametrize("path", ["/profile/password", "/profile/address", "/requester/address/change"])
+def test_a_stolen_session_guesses_a_password_ten_times_at_most_from_wherever(
+    site: Callable[..., Flask], engine: Marketplace, path: str
+) -> None:
+    engine.create_requester("Lab", email="lab@example.org", password=PASSWORD)
+    engine.register_worker(engine.create_invitation(), "ada", PASSWORD)
+    person = visitor_of(site(sign_up_limit="1000 per hour", mail_limit="1000 per hour"))
+    sign_in = "/requester/sign-in" if "requester" in path else "/sign-in"
+    person.get(sign_in)
+    person.post(sign_in, {"email": "lab@example.org", "user_name": "ada", "password": PASSWORD})
+    person.get(path)
+
+    answers = []
+    for number in range(11):
+        person.client.environ_base["REMOTE_ADDR"] = f"192.0.2.{number}"
+        form = {"old": f"guess {number}", "email": "x@example.org", "password": "a new password"}
+        answers.append(person.post(path, form).status_code)
+
+    assert answers == [422] * 10 + [429]
+
+
 def test_an_address_belongs_to_one_account(
     site: Callable[..., Flask], engine: Marketplace, posted: Callable[[], int], box: Mailbox
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hits.marketplace.addresses import checked
-from hits.marketplace.errors import AddressTaken, AddressUnfit, LinkUnfit, PasswordWrong
+from hits.marketplace.errors import AddressTaken, AddressUnfit, LinkUnfit, NotSignedIn, PasswordWrong
 from tests.hits.marketplace.people import NEW, PASSWORD, House, house
 from tests.hits.marketplace.test_work import all_at_once
 
@@ -107,4 +107,103 @@ def test_without_mail_an_address_is_stored_as_it_is() -> None:
 
     worker = opened.engine.worker(worker_id)
     assert (worker.email, worker.email_is_confirmed) == ("ada@example.org", False)
+    opened.engine.close()
+
+
+def requester(opened: House, name: str = "Lab", email: str = "lab@example.org") -> str:
+    return opened.engine.create_requester(name, email=email, password=PASSWORD).requester_id
+
+
+def test_a_requesters_address_counts_once_it_is_confirmed_and_the_old_one_is_told(database_url: str) -> None:
+    with house(database_url) as opened:
+        engine, requester_id = opened.engine, requester(opened)
+        engine.ask_for_reset("lab@example.org", requester=True)
+        opened.post()
+        reset = opened.box.token()
+        with pytest.raises(PasswordWrong):
+            engine.change_requester_address(requester_id, "not the password", "New@example.org")
+
+        assert engine.change_requester_address(requester_id, PASSWORD, "New@example.org")
+        opened.post()
+        assert opened.box.letters[-1].address == "New@example.org"
+        assert "the requester account “Lab”" in opened.box.letters[-1].text
+        token = opened.box.token()
+        assert engine.address_to_confirm(token, requester=True) == "New@example.org"
+        assert engine.authenticate_requester("lab@example.org", PASSWORD).email == "lab@example.org"
+
+        assert engine.confirm_address(token, requester=True) == "New@example.org"
+
+        assert engine.authenticate_requester("new@EXAMPLE.org", PASSWORD).email == "new@example.org"
+        with pytest.raises(NotSignedIn):
+            engine.authenticate_requester("lab@example.org", PASSWORD)
+        for call in (engine.confirm_address, engine.address_to_confirm):
+            with pytest.raises(LinkUnfit):
+                call(token, requester=True)
+        with pytest.raises(LinkUnfit):
+            engine.reset_password(reset, NEW, requester=True)
+        assert opened.post().sent == 1
+        assert (opened.box.letters[-1].address, opened.box.letters[-1].subject) == (
+            "lab@example.org",
+            "Your e-mail address was changed",
+        )
+        (line,) = engine.audit_log(about=requester_id, action="e-mail address changed").entries
+        assert (line.actor_kind, line.actor) == ("requester", requester_id)
+        assert "example.org" not in str(line.details)
+
+
+def test_one_of_two_requesters_who_confirm_an_address_gets_it(database_url: str) -> None:
+    with house(database_url) as opened:
+        ids = [requester(opened, f"Lab {number}", f"lab{number}@example.org") for number in range(3)]
+        for requester_id in ids:
+            assert opened.engine.change_requester_address(requester_id, PASSWORD, "Shared@example.org")
+        assert opened.post().sent == 3
+        tokens = [opened.box.token(index) for index in range(3)]
+
+        results = all_at_once(
+            [lambda token=token: opened.engine.confirm_address(token, requester=True) for token in tokens]
+        )
+
+        assert sorted(type(result).__name__ for result in results) == ["AddressTaken", "AddressTaken", "str"]
+        addresses = [one.email for one in opened.engine.requesters()]
+        assert addresses.count("shared@example.org") == 1
+
+
+def test_a_link_for_a_worker_is_none_for_a_requester() -> None:
+    with house() as opened:
+        worker_id, requester_id = opened.worker("ada", None), requester(opened)
+        opened.engine.change_address(worker_id, PASSWORD, "ada@example.org")
+        opened.engine.change_requester_address(requester_id, PASSWORD, "new@example.org")
+        opened.post()
+        workers, requesters = opened.box.token(-2), opened.box.token(-1)
+
+        with pytest.raises(LinkUnfit):
+            opened.engine.confirm_address(workers, requester=True)
+        with pytest.raises(LinkUnfit):
+            opened.engine.confirm_address(requesters)
+        assert "/address/confirm" in opened.box.letters[-2].text
+        assert "/requester/address/confirm" in opened.box.letters[-1].text
+
+
+@pytest.mark.parametrize("email", ["", "  ", "lab", "a@b@c.example"])
+def test_a_requester_who_signs_in_with_the_address_keeps_one(email: str) -> None:
+    with house() as opened:
+        requester_id = requester(opened)
+
+        with pytest.raises(AddressUnfit):
+            opened.engine.change_requester_address(requester_id, PASSWORD, email)
+
+        assert opened.engine.authenticate_requester("lab@example.org", PASSWORD).email == "lab@example.org"
+
+
+def test_without_mail_a_requesters_address_counts_at_once_unless_another_has_it() -> None:
+    opened = House()
+    object.__setattr__(opened.engine.settings, "sends_mail", False)
+    requester_id = requester(opened)
+    requester(opened, "Other", "other@example.org")
+
+    with pytest.raises(AddressTaken):
+        opened.engine.change_requester_address(requester_id, PASSWORD, "OTHER@example.org")
+    assert not opened.engine.change_requester_address(requester_id, PASSWORD, "new@example.org")
+
+    assert opened.engine.authenticate_requester("new@example.org", PASSWORD).requester_id == requester_id
     opened.engine.close()
