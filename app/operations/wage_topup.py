@@ -91,7 +91,8 @@ def pay_topup(
 ) -> TopUpPlan:
     """Plan the missing pay as bonuses and return what was planned; `dynahit payments settle` pays them. Commits.
 
-    An assignment that was topped up before is left out, so that doing it again owes nothing twice. Raises as plan_topup.
+    An assignment that was topped up before is left out, so that doing it again owes nothing twice. Raises what
+    plan_topup raises.
     """
     # Of two at once the second waits here and finds what the first has planned.
     session.execute(select(HitBatch.id).where(HitBatch.id == batch_id).with_for_update(key_share=True))
@@ -159,8 +160,8 @@ def _plan(session: Session, clock: Clock, batch_id: int, hourly: Decimal | None)
 def _reason(row: TopUp, hourly: Decimal) -> str:
     minutes = max(1, round(row.seconds / 60))
     return (
-        f"This HIT took longer than we had said (about {minutes} {'minute' if minutes == 1 else 'minutes'}), so that its"
-        f" reward came to less than {display(hourly)} an hour. This bonus pays the difference."
+        f"This HIT took you about {minutes} {'minute' if minutes == 1 else 'minutes'}, so that its reward came to less"
+        f" than {display(hourly)} an hour. This bonus pays the difference."
     )
 
 
