@@ -156,6 +156,7 @@ def _post_spending(
     """Book money that has left, once, and take it off what was set aside for its batch."""
     # The lock first: of two that book the same, the second one then finds it booked.
     reservation = reservations.locked(session, batch_id)
+    key = _current_key(session, key)
     booked = _booked(session, key)
     lines = dict(postings)
     if booked is not None:
@@ -176,6 +177,15 @@ def _post_spending(
         postings=lines,
         now=now,
     )
+
+
+def _current_key(session: Session, key: str) -> str:
+    """Return the key that money which has left is booked under: its own, or a numbered one once that was reversed."""
+    number, current = 1, key
+    while session.scalar(select(LedgerTransaction.id).where(LedgerTransaction.key == f"reversal:{current}")) is not None:
+        number += 1
+        current = f"{key}:{number}"
+    return current
 
 
 def _reserved(round: Round | None, amount: Decimal) -> dict[str, Decimal]:
