@@ -43,7 +43,7 @@ from hits.marketplace.tables import AssignmentRow, HitRow, HitTypeRow
 from hits.marketplace.transactions import Transaction
 
 Params = dict[str, Any]
-_LONGEST_LIFE: Final = timedelta(seconds=31_536_000)
+LONGEST_LIFE: Final = timedelta(seconds=31_536_000)
 _FEW: Final = 10
 _INSERT: Final = insert(HitRow)
 
@@ -142,7 +142,7 @@ def update_expiration(transaction: Transaction, requester_id: str, params: Param
     else:
         if hit.taken_down_at is not None:
             raise request_error(HIT_TAKEN_DOWN, id=hit.hit_id)
-        if expire_at > transaction.now + _LONGEST_LIFE:
+        if expire_at > transaction.now + LONGEST_LIFE:
             raise request_error(PARAMETER_OUT_OF_RANGE, reason=f"ExpireAt must lie within a year, got {expire_at}.")
         hit.expires_at = expire_at
         lifecycle.prolong(transaction, account, hit)

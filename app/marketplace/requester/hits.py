@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from app.marketplace import console, sessions
 from app.marketplace.extensions import marketplace
-from app.marketplace.languages import gettext, ngettext
-from app.marketplace.requester.console import call, in_words, me, requester
-from hits.marketplace.errors import MarketplaceError
+from app.marketplace.languages import gettext, moment, ngettext
+from app.marketplace.requester.console import call, code_of, in_words, me, requester
+from hits.marketplace.errors import MarketplaceError, OperatorError
+from hits.marketplace.hit_operations import LONGEST_LIFE
 from hits.marketplace.requester_site import STATUSES
+from hits.marketplace.words import words
 
 STATES = ("Submitted", "Approved", "Rejected")
 MOST_ADDED = 1000
@@ -80,6 +82,22 @@ def expire_hit(hit_id: str) -> ResponseReturnValue:
     return render_template("marketplace/requester/expire_hit.html", hit=found)
 
 
+@requester.post("/hits/<entity:hit_id>/until")
+@sessions.for_requesters
+def extend_hit(hit_id: str) -> ResponseReturnValue:
+    """Let a HIT live until a moment, longer or shorter than now, once however often the form is sent."""
+    marketplace().requester_hit(me(), hit_id)
+    try:
+        expires_at = _extended(hit_id, _moment(console.typed("until")))
+    except OperatorError as refusal:
+        flash(gettext("%(problem)s Nothing was changed.", problem=console.said(refusal)), "error")
+    except MarketplaceError as error:
+        flash(in_words(error), "error")
+    else:
+        flash(gettext("The HIT is open until %(moment)s UTC.", moment=moment(expires_at)), "success")
+    return redirect(url_for("requester.hit", hit_id=hit_id), 303)
+
+
 @requester.post("/hits/<entity:hit_id>/places")
 @sessions.for_requesters
 def add_places(hit_id: str) -> ResponseReturnValue:
@@ -112,6 +130,46 @@ def delete_hit(hit_id: str) -> ResponseReturnValue:
         flash(gettext("The HIT is disposed of."), "success")
         return redirect(url_for("requester.hits"), 303)
     return render_template("marketplace/requester/delete_hit.html", hit=found)
+
+
+def _moment(text: str) -> datetime:
+    """Return the moment in UTC that a form gives to the minute.
+
+    Raises OperatorError.
+    """
+    try:
+        wanted = datetime.fromisoformat(text)
+        wanted = wanted.replace(tzinfo=UTC) if wanted.tzinfo is None else wanted
+        seconds = (wanted - marketplace().clock.now()).total_seconds()
+    except ValueError as error:
+        raise OperatorError(
+            words("Give a moment (UTC) such as 2026-12-31 18:00, not “%(text)s”.", text=text[:40])
+        ) from error
+    if seconds <= 0:
+        raise OperatorError(words("%(text)s lies in the past. To end the HIT let it expire now.", text=text[:40]))
+    if seconds > LONGEST_LIFE.total_seconds():
+        raise OperatorError(words("%(text)s is more than a year ahead.", text=text[:40]))
+    return wanted.astimezone(UTC)
+
+
+def _extended(hit_id: str, wanted: datetime) -> datetime:
+    """Extend a HIT and return until when exactly.
+
+    The same pair of HIT and moment is refused for a day, also where another moment was set in between: the next second
+    is taken then. Raises MarketplaceError.
+    """
+    at, last = wanted, wanted + timedelta(seconds=59)
+    while True:
+        try:
+            call("UpdateExpirationForHIT", HITId=hit_id, ExpireAt=at)
+        except MarketplaceError as error:
+            if code_of(error) != "DuplicateRequest" or at == last:
+                raise
+            if marketplace().requester_hit(me(), hit_id).expires_at == at:
+                return at
+            at += timedelta(seconds=1)
+        else:
+            return at
 
 
 def _in_the_past() -> datetime:
