@@ -144,7 +144,7 @@ def _store_rows(
         kind=HitKind.VALIDATION,
         key=f"validation:{round_id}:{sequence}",
         endpoint=endpoint,
-        title=_title(spec),
+        title=spec.hit_title(_title(spec)),
         description=_description(spec, settings.validation_items),
         keywords=", ".join(("reading", *spec.keywords)),
         reward=usd(settings.validation_reward),

@@ -10,13 +10,15 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import select
 
 from app import limits
+from app.care.gate import consent_text
 from app.errors import asked_by_script
 from app.extensions import db, limiter
 from app.services import services
 from app.worker.answers import Piece, marked
 from app.worker.guard import admit, claimed_assignment, current_frame, hit_of, opened_assignment, token_for
 from app.worker.views import FieldError, hand_in
-from hits.errors import InvalidAnswer, NotYetSubmittable, Refused
+from hits.errors import DayIsFull, InvalidAnswer, NotShown, NotYetSubmittable, Refused
+from hits.exposure import break_due, example_subject, show, shown_in
 from hits.models import Assignment, Attempt, Example, GoldItem, Hit, Lease, Vote
 from hits.states import AssignmentState, HitKind
 from hits.tasks import Choices, TaskSpec, task
@@ -35,7 +37,10 @@ bp = Blueprint("validator", __name__, url_prefix="/validate")
 
 @dataclass(frozen=True)
 class Item:
-    """One item as its reader sees it: nothing of writer, goal, model or other votes, nor whether it is gold."""
+    """One item as its reader sees it: nothing of writer, goal, model or other votes, nor whether it is gold.
+
+    One that is ``covered`` has no text either: its reader has not asked for it yet.
+    """
 
     public_id: str
     context: tuple[tuple[str, tuple[Piece, ...]], ...]
@@ -47,6 +52,7 @@ class Item:
     correction: str
     judged: bool
     judgement: str
+    covered: bool
 
 
 @bp.get("/<reference>")
@@ -55,7 +61,9 @@ def validate(reference: str) -> ResponseReturnValue:
     """Show the preview, the next statement, or the way on for an assignment that is already saved."""
     hit = hit_of(reference, HitKind.VALIDATION)
     if current_frame().is_preview:
-        return render_template("validator/preview.html", **_terms(hit), count=_items_in(hit))
+        text = consent_text(db.session(), services(), hit)
+        db.session.commit()
+        return render_template("validator/preview.html", **_terms(hit), count=_items_in(hit), consent_version=text.id)
     assignment = opened_assignment(hit)
     db.session.commit()
     if assignment.state is not AssignmentState.OPENED:
@@ -71,6 +79,26 @@ def statement() -> ResponseReturnValue:
     return _page(assignment, shown=request.form.get("statement", ""))
 
 
+@bp.post("/reveal")
+@limiter.limit(limits.VOTE)
+def reveal() -> ResponseReturnValue:
+    """Show a statement, of a task whose texts are shown only to those who ask for them."""
+    known = services()
+    assignment = claimed_assignment(HitKind.VALIDATION)
+    assignment_id = assignment.id
+    public_id = request.form.get("statement", "")
+    try:
+        lease = _lease(assignment, public_id)
+        if assignment.state is AssignmentState.OPENED and _is_covered(assignment, lease):
+            show(db.session(), assignment, subject_of(lease), cap=known.settings.exposure_cap, now=known.clock.now())
+        db.session.commit()
+    except DayIsFull as error:
+        db.session.rollback()
+        assignment = db.session.get_one(Assignment, assignment_id)
+        return _page(assignment, shown=public_id, refusal=str(error), status=409)
+    return _page(db.session.get_one(Assignment, assignment_id), shown=public_id)
+
+
 @bp.post("/votes")
 @limiter.limit(limits.VOTE)
 def vote() -> ResponseReturnValue:
@@ -81,10 +109,13 @@ def vote() -> ResponseReturnValue:
     label, flag_reason = request.form.get("label"), request.form.get("flag_reason")
     try:
         admit(assignment)
+        lease = _lease(assignment, public_id)
+        if assignment.state is AssignmentState.OPENED and _is_covered(assignment, lease):
+            raise NotShown
         record_vote(
             db.session(),
             assignment,
-            _lease_id(assignment, public_id),
+            lease.id,
             label=label,
             flag_reason=flag_reason,
             details=request.form,
@@ -105,10 +136,26 @@ def vote() -> ResponseReturnValue:
 @limiter.limit(limits.SUBMIT)
 def submit() -> ResponseReturnValue:
     """Save the judgements here first, then lead to the marketplace."""
+    return _saved()
+
+
+@bp.post("/leave")
+@limiter.limit(limits.SUBMIT)
+def leave() -> ResponseReturnValue:
+    """Hand in what was judged so far, of a task with disturbing texts."""
+    return _saved(leave=True)
+
+
+def _saved(*, leave: bool = False) -> ResponseReturnValue:
     assignment = claimed_assignment(HitKind.VALIDATION)
     assignment_id = assignment.id
+    now = services().clock.now()
     try:
-        save_votes(db.session(), assignment, services().clock.now())
+        if leave and assignment.state is AssignmentState.OPENED and may_leave(assignment):
+            save_votes(db.session(), assignment, now, partial=True)
+            assignment.left_at = now
+        else:
+            save_votes(db.session(), assignment, now)
         db.session.commit()
     except NotYetSubmittable as error:
         db.session.rollback()
@@ -138,6 +185,7 @@ def _page(
     if place is None:
         place = next((at for at, item in enumerate(items) if not item.judged), None)
     now = known.clock.now()
+    numbers = shown_in(db.session(), assignment)
     fields = {
         **_terms(hit),
         "token": token_for(assignment),
@@ -146,6 +194,9 @@ def _page(
         "judged": sum(item.judged for item in items),
         "field_error": field_error,
         "refusal": refusal,
+        "can_leave": may_leave(assignment) and 0 < sum(item.judged for item in items) < len(items),
+        "break_due": bool(numbers) and break_due([max(numbers.values())], known.settings.break_after),
+        "support_line": known.settings.support_line,
         "seconds_left": (assignment.deadline_at - now).total_seconds() if assignment.deadline_at else None,
         "flag_max": FLAG_REASON_MAX_CHARACTERS,
     }
@@ -159,25 +210,50 @@ def _page(
 def _items(assignment: Assignment) -> list[Item]:
     spec = task(assignment.hit.batch.round.task_code)
     votes = draft_votes(db.session(), assignment)
-    return [_item(spec, lease, votes.get(lease.id)) for lease in items_for(db.session(), assignment)]
+    seen = shown_in(db.session(), assignment)
+    return [
+        _item(
+            spec,
+            lease,
+            votes.get(lease.id),
+            covered=spec.content_warning is not None and subject_of(lease) not in seen,
+        )
+        for lease in items_for(db.session(), assignment)
+    ]
 
 
-def _item(spec: TaskSpec, lease: Lease, vote: Vote | None) -> Item:
+def may_leave(assignment: Assignment) -> bool:
+    """Tell whether the task's readers may stop before the end: those of disturbing texts."""
+    return task(assignment.hit.batch.round.task_code).content_warning is not None
+
+
+def subject_of(lease: Lease) -> str:
+    """Return the name under which the item's text is counted as shown."""
+    return example_subject(lease.example_id) if lease.example_id is not None else f"gold:{lease.gold_item_id}"
+
+
+def _is_covered(assignment: Assignment, lease: Lease) -> bool:
+    return may_leave(assignment) and subject_of(lease) not in shown_in(db.session(), assignment)
+
+
+def _item(spec: TaskSpec, lease: Lease, vote: Vote | None, *, covered: bool) -> Item:
     label = vote.label if vote is not None and vote.label is not None else ""
     flag_reason = vote.flag_reason if vote is not None and vote.flag_reason is not None else ""
     correction = (vote.correction or {}).get(spec.span_input.name, "") if vote is not None and spec.span_input else ""
     judgement = spec.label(label).name if label else f"flagged: {flag_reason}" if flag_reason else ""
     return Item(
         public_id=lease.public_id,
-        context=readers_context(spec, lease.context_fields, lease.answer),
-        texts=readers_answer(spec, lease.answer),
-        summary=" / ".join(lease.answer[item.name] for item in spec.answer_fields),
+        context=() if covered else readers_context(spec, lease.context_fields, lease.answer),
+        texts=() if covered else readers_answer(spec, lease.answer),
+        # Nobody needs to read a disturbing text a second time to look over what they said of it.
+        summary="" if spec.content_warning else " / ".join(lease.answer[item.name] for item in spec.answer_fields),
         label=label,
         details=(vote.details or {}) if vote is not None else {},
         flag_reason=flag_reason,
         correction=correction,
         judged=vote is not None,
         judgement=f"{judgement}, rather “{correction}”" if correction else judgement,
+        covered=covered,
     )
 
 
@@ -215,10 +291,10 @@ def _for_readers(label: str) -> str:
     return label.removeprefix("Your ").capitalize()
 
 
-def _lease_id(assignment: Assignment, public_id: str) -> int:
+def _lease(assignment: Assignment, public_id: str) -> Lease:
     """Return the item of this assignment that goes by this name on its page. Raises Refused for any other."""
     found = db.session.scalar(
-        select(Lease.id)
+        select(Lease)
         .outerjoin(Lease.example)
         .outerjoin(Example.attempt)
         .outerjoin(Lease.gold_item)

@@ -186,9 +186,9 @@ def submit() -> ResponseReturnValue:
 def is_covered(assignment: Assignment) -> bool:
     """Tell whether what the writer starts from waits to be asked for."""
     hit = assignment.hit
-    if hit.context_id is None or task(hit.batch.round.task_code).content_warning is None:
+    if hit.context is None or not hit.context.fields or task(hit.batch.round.task_code).content_warning is None:
         return False
-    return context_subject(hit.context_id) not in shown_in(db.session(), assignment)
+    return context_subject(hit.context.id) not in shown_in(db.session(), assignment)
 
 
 def _saved(*, leave: bool = False) -> ResponseReturnValue:

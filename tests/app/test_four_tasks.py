@@ -111,9 +111,14 @@ def test_it_is_launched_written_explained_judged_paid_and_exported(
 
     (validation,) = [one for one in market.hits() if "/validate/" in one["Question"]]
     assert spec.item_name in validation["Title"]
+    assert spec.content_note in hit["Title"]
+    assert spec.content_note in validation["Title"]
     for name in ("reader-1", "reader-2"):
         reader = market.person(name, grants={qualification: MINIMUM})
         page, token, assignment_id = accepted(service, market, reader, validation["HITId"])
+        if spec.content_warning:
+            assert "<blockquote" not in page
+            page = client.post("/validate/reveal", data={"token": token, "statement": row[0]}).text
         assert spec.validation_question in page
         quoted = [quote.get_text() for quote in BeautifulSoup(page, "lxml").find_all("blockquote")]
         assert quoted == [

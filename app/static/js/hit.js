@@ -6,7 +6,6 @@
   let unsaved = null;
   let timer = 0;
   let explaining = [];
-  let revealed = false;
 
   const say = (words) => { if (said && words) said.textContent = words; };
 
@@ -137,11 +136,6 @@
 
   const wake = (root) => {
     for (const form of root.querySelectorAll("form[data-auto]")) send(form);
-    // Once a reader has chosen to see such texts, the next ones open by themselves.
-    for (const cover of root.querySelectorAll("details.reveal")) {
-      if (revealed) cover.open = true;
-      cover.addEventListener("toggle", () => { revealed = cover.open; });
-    }
     for (const button of root.querySelectorAll("[data-return]")) {
       button.hidden = window.parent === window;
       button.addEventListener("click", () => window.parent.postMessage({ dynahit: "return" }, button.dataset.return));

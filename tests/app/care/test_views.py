@@ -19,10 +19,10 @@ from app.extensions import db
 from app.factory import create_app
 from app.settings import Settings
 from hits.clock import FixedClock
-from hits.models import Assignment, Attempt, Consent, ConsentText, Exposure, Hit, Worker
+from hits.models import Assignment, Attempt, Consent, ConsentText, Exposure, Hit, Vote, Worker
 from hits.states import AssignmentState
-from tests.app.conftest import ASSIGNMENT, SITE, WORKER, RuleEngine, ask, frame_query, open_page, token_in
-from tests.app.four_tasks import CONTEXTS, FourTaskEngine, creation_hit
+from tests.app.conftest import ASSIGNMENT, SITE, WORKER, RuleEngine, ask, frame_query, gone_on, open_page, token_in
+from tests.app.four_tasks import CONTEXTS, FourTaskEngine, creation_hit, fooling_example, validation_hit
 from tests.factories import make_assignment, make_context, make_hit, make_worker
 
 Rows = Callable[[type[Any]], list[Any]]
@@ -372,3 +372,105 @@ def test_other_tasks_have_no_early_way_out_and_no_warning(client: FlaskClient, t
     assert (rows(Assignment)[0].state, rows(Assignment)[0].warned_at) == (AssignmentState.OPENED, None)
     assert "A train was late" in client.post("/work/context", data={"token": token}).text
     assert rows(Exposure) == []
+
+
+# Readers of disturbing texts
+
+
+@pytest.fixture
+def readings(session_factory: sessionmaker[Session]) -> tuple[Hit, list[str]]:
+    """A validation HIT of three hateful messages, and what they are called on its page."""
+    with session_factory() as session:
+        creation = creation_hit(session, "hate")
+        examples = [fooling_example(session, creation, message=f"Another lot from Quillby, number {n}.") for n in "123"]
+        hit = validation_hit(session, examples)
+        session.commit()
+        names = [one.attempt.public_id for one in examples]
+        session.expunge_all()
+        return hit, names
+
+
+def open_reading(client: FlaskClient, hit: Hit, *, assignment: str = "AREADING") -> TestResponse:
+    query = frame_query(hit, worker="AREADER", assignment=assignment)
+    return gone_on(client, client.get(f"/validate/{hit.reference}", query_string=query))
+
+
+def test_a_reader_is_shown_one_text_at_a_time_up_to_the_days_cap_and_keeps_the_pay(
+    harsh: FlaskClient, readings: tuple[Hit, list[str]], rows: Rows, clock: FixedClock
+) -> None:
+    hit, names = readings
+    token = token_in(open_reading(harsh, hit))
+
+    for number, name in enumerate(names[:2], start=1):
+        shown = harsh.post("/validate/reveal", data={"token": token, "statement": name})
+        texts = [quote.get_text() for quote in soup(shown).find_all("blockquote")]
+        assert texts == [f"Another lot from Quillby, number {number}."]
+        assert ("Time for a break" in shown.text) is (number == 2)
+        judged = harsh.post("/validate/votes", data={"token": token, "statement": name, "label": "hateful"})
+        assert "Quillby" not in judged.text
+    full = harsh.post("/validate/reveal", data={"token": token, "statement": names[2]})
+    assert (full.status_code, "Quillby" in full.text) == (409, False)
+    assert "You have read 2 such texts today" in full.text
+    assert [one.number for one in rows(Exposure)] == [1, 2]
+    assert harsh.post("/validate/submit", data={"token": token}).status_code == 409  # that is not the way out
+
+    left = harsh.post("/validate/leave", data=form_of(full, "/validate/leave"))
+
+    assert 'action="http://127.0.0.1:8000/mturk/externalSubmit"' in left.text
+    assignment = next(one for one in rows(Assignment) if one.mturk_assignment_id == "AREADING")
+    assert (assignment.state, assignment.left_at) == (AssignmentState.SAVED, clock.now())
+    assert [vote.label for vote in rows(Vote)] == ["hateful", "hateful"]
+
+
+def test_a_reader_who_has_judged_nothing_has_nothing_to_hand_in(
+    harsh: FlaskClient, readings: tuple[Hit, list[str]], rows: Rows
+) -> None:
+    hit, names = readings
+    token = token_in(open_reading(harsh, hit))
+    shown = harsh.post("/validate/reveal", data={"token": token, "statement": names[0]})
+
+    assert soup(shown).find("form", {"action": "/validate/leave"}) is None
+    assert harsh.post("/validate/leave", data={"token": token}).status_code == 409
+    assert rows(Assignment)[-1].state is AssignmentState.OPENED
+
+
+def test_asking_twice_in_two_tabs_counts_once_and_strange_names_not_at_all(
+    harsh: FlaskClient, readings: tuple[Hit, list[str]], rows: Rows
+) -> None:
+    hit, names = readings
+    token = token_in(open_reading(harsh, hit))
+    other_tab = token_in(open_reading(harsh, hit))
+
+    for one in (token, other_tab, token):
+        assert harsh.post("/validate/reveal", data={"token": one, "statement": names[0]}).status_code == 200
+    assert harsh.post("/validate/reveal", data={"token": token, "statement": "another"}).status_code == 409
+    assert harsh.post("/validate/reveal", data={"token": "forged", "statement": names[1]}).status_code == 403
+
+    assert [one.number for one in rows(Exposure)] == [1]
+
+
+def test_a_text_that_was_not_shown_can_neither_be_judged_nor_flagged(
+    harsh: FlaskClient, readings: tuple[Hit, list[str]], rows: Rows
+) -> None:
+    hit, names = readings
+    token = token_in(open_reading(harsh, hit))
+
+    for said in ({"label": "hateful"}, {"flag_reason": "I don't like it"}):
+        refused = harsh.post("/validate/votes", data={"token": token, "statement": names[0], **said})
+        assert refused.status_code == 409
+        assert "You have not been shown this text" in refused.text
+    assert rows(Vote) == []
+
+
+def test_the_way_back_of_texts_shows_none_that_was_not_asked_for(
+    harsh: FlaskClient, readings: tuple[Hit, list[str]]
+) -> None:
+    hit, names = readings
+    token = token_in(open_reading(harsh, hit))
+
+    again = harsh.post("/validate/statements", data={"token": token, "statement": names[1]})
+    preview = harsh.get(f"/validate/{hit.reference}", query_string={"hitId": hit.mturk_hit_id or ""})
+
+    assert "Quillby" not in again.text + preview.text
+    assert "This HIT contains hateful language" in preview.text
+    assert soup(preview).find("a", href=lambda href: bool(href) and href.startswith("/consent/")) is not None

@@ -259,11 +259,15 @@ def test_a_reader_of_hateful_texts_is_warned_first_and_may_say_more(
         hit = validation_hit(session, [example])
         session.commit()
         public_id, reference, query = example.attempt.public_id, hit.reference, frame_query(hit)
-    page = gone_on(client, client.get(f"/validate/{reference}", query_string=query))
-    text = soup(page).get_text(" ", strip=True)
+    covered = gone_on(client, client.get(f"/validate/{reference}", query_string=query))
+    assert "This task is about hateful language" in covered.text
+    assert "Quillby" not in covered.text
+    assert soup(covered).find("form", {"action": "/validate/votes"}) is None
+    unseen = vote(client, token_in(covered), public_id, label="hateful")
+    assert (unseen.status_code, rows(Vote)) == (409, [])
+    page = client.post("/validate/reveal", data={"token": token_in(covered), "statement": public_id})
 
-    assert text.index("This task is about hateful language") < text.index("Quillby")
-    assert soup(page).find("blockquote").find_parent("details", class_="reveal") is not None
+    assert "Quillby" in soup(page).find("blockquote").get_text()
     assert [one["name"] for one in soup(page).find_all("select")] == ["hate_target", "hate_type"]
     refused = vote(client, token_in(page), public_id, label="hateful", hate_type="rude", script=True)
     assert (refused.status_code, refused.json["field"]) == (422, "hate_type")  # type: ignore[index]
