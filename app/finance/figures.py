@@ -18,13 +18,14 @@ from payments.report import Amount, ExampleInWords, Standing, example_in_words, 
 
 PAGE_SIZE: Final = 100
 
-#: The five figures: name in the address, words, states that count.
+#: The figures: name in the address, words, states that count.
 GROUPS: Final[dict[str, tuple[str, tuple[PayoutState, ...]]]] = {
     "owed": ("owed", tuple(sorted(OWED - {PayoutState.DOUBTFUL, PayoutState.FAILED}))),
     "sent": ("sent", (PayoutState.SENT,)),
-    "confirmed": ("confirmed", (PayoutState.CONFIRMED,)),
+    "confirmed": ("confirmed", (PayoutState.CONFIRMED, PayoutState.COMPENSATED)),
     "doubtful": ("doubtful", (PayoutState.DOUBTFUL,)),
     "failed": ("failed", (PayoutState.FAILED,)),
+    "no-budget": ("without budget", (PayoutState.NO_BUDGET,)),
 }
 
 #: How people read a state, and the shape of its status.

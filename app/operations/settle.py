@@ -170,7 +170,7 @@ def settle(
     plan_payouts(session, clock, endpoint=sender.endpoint, approval_limit=approval_limit)
     if retry_failed:
         payouts.free_failed(session, sender.endpoint)
-    session.commit()
+        session.commit()
     queue = payouts.waiting(session, sender.endpoint)
     session.commit()
     settled: list[Settled] = []

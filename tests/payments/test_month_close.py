@@ -54,7 +54,7 @@ def test_a_closed_month_keeps_its_figures_hash_and_who_closed_it(books: Session)
     totals = month_report(books, NOVEMBER).totals
     assert closing.figures["totals"]["rewards"] == str(totals.rewards) == "0.30"
     assert closing.figures["by_round"]["sentiment/1"]["bonuses_promised"] == "0.30"
-    assert (closing.transactions, closing.postings, closing.closed_by, closing.closed_at) == (2, 5, "kim", JANUARY)
+    assert (closing.transactions, closing.postings, closing.closed_by, closing.closed_at) == (3, 7, "kim", JANUARY)
     assert [one.month for one in closed_months(books)] == ["2026-11", "2026-10"]
     assert [check.differs for check in check_closed_months(books)] == [(), ()]
 
@@ -107,7 +107,7 @@ def test_a_posting_that_was_changed_past_the_guards_is_found_in_its_month_alone(
 
     assert checks["2026-10"] == checks["2026-12"] == ()
     hash_differs, figures_differ = checks["2026-11"]
-    assert "with 5 postings instead of 5" in hash_differs
+    assert "with 7 postings instead of 7" in hash_differs
     assert "not the sums of its postings" in figures_differ
 
 
@@ -148,7 +148,7 @@ def test_who_books_while_a_month_is_closed_books_in_the_next_one_or_is_in_the_ha
     assert waited
     closed = closed_month(books, NOVEMBER)
     assert closed is not None
-    assert closed.transactions == 3
+    assert closed.transactions == 4
     assert late.at == NOVEMBER.end
     assert all(not check.differs for check in check_closed_months(books))
 

@@ -12,6 +12,7 @@ from hits.models import Assignment
 from hits.money import from_cents, usd
 from hits.states import AssignmentState, Moderation, Verdict
 from payments import payouts
+from payments.due import due_bonuses
 from payments.ledger import record_deposit, record_reward
 from payments.models import Payout, PayoutState, Posting
 from payments.month import Month
@@ -26,7 +27,7 @@ from payments.report import (
     standing,
 )
 from tests import factories
-from tests.payments.builders import fooling_example, verified_example
+from tests.payments.builders import fooling_example, plan, verified_example
 from tests.payments.senders import ENDPOINT
 
 NOVEMBER = Month(2026, 11)
@@ -71,7 +72,7 @@ def test_a_report_adds_up_by_round_and_by_worker_to_the_postings(session: Sessio
     for batch in (first, first, second):
         verified_example(session, batch=batch, votes=2)
     approve_all(session, clock.now())
-    payouts.plan_bonuses(session, clock.now())
+    plan(session, clock.now())
     pay(session, clock.now())
     record_deposit(session, ENDPOINT, usd("500.00"), reference="invoice", now=clock.now())
 
@@ -90,7 +91,7 @@ def test_a_report_adds_up_by_round_and_by_worker_to_the_postings(session: Sessio
 
 def test_a_promise_of_one_month_that_is_paid_in_the_next_shows_in_both(session: Session) -> None:
     verified_example(session, batch=factories.make_batch(session, bonus=usd("0.30")))
-    payouts.plan_bonuses(session, datetime(2026, 11, 30, 12, tzinfo=UTC))
+    plan(session, datetime(2026, 11, 30, 12, tzinfo=UTC))
     pay(session, datetime(2026, 12, 1, 12, tzinfo=UTC))
 
     november, december = (month_report(session, Month(2026, number)).totals for number in (11, 12))
@@ -101,10 +102,10 @@ def test_a_promise_of_one_month_that_is_paid_in_the_next_shows_in_both(session: 
 
 def test_a_withdrawn_promise_is_taken_off(session: Session, clock: FixedClock) -> None:
     example = verified_example(session, batch=factories.make_batch(session))
-    payouts.plan_bonuses(session, clock.now())
+    plan(session, clock.now())
     example.verdict, example.moderation = Verdict.INVALID, Moderation.UPHELD
     session.flush()
-    payouts.plan_bonuses(session, clock.now())
+    plan(session, clock.now())
 
     assert month_report(session, NOVEMBER).totals.promised == 0
 
@@ -125,16 +126,16 @@ def test_the_months_run_from_the_first_booking_to_the_last(session: Session) -> 
 def test_what_stands_open_is_told_apart_from_what_is_possible(session: Session, clock: FixedClock) -> None:
     batch = factories.make_batch(session, bonus=usd("0.30"))
     verified_example(session, batch=batch)
-    payouts.plan_bonuses(session, clock.now())
+    plan(session, clock.now())
     verified_example(session, batch=batch)
     fooling_example(session, batch=batch)
     fooling_example(session, batch=batch, verdict=Verdict.FLAGGED)
     fooling_example(session, batch=batch, verdict=Verdict.INVALID)
     fooling_example(session, batch=batch, fooled=False, verdict=Verdict.NOT_VALIDATED)
 
-    now = standing(session, [due.bonus.amount for due in payouts.due_bonuses(session)])
+    now = standing(session, [due.bonus.amount for due in due_bonuses(session)])
 
-    assert (now.of(PayoutState.PLANNED).count, now.of(PayoutState.PLANNED).amount) == (1, usd("0.30"))
+    assert (now.of(PayoutState.APPROVED).count, now.of(PayoutState.APPROVED).amount) == (1, usd("0.30"))
     assert (now.not_planned.count, now.not_planned.amount) == (1, usd("0.30"))
     assert (now.possible.count, now.possible.amount) == (2, usd("0.60"))
 
@@ -154,14 +155,14 @@ def test_what_is_owed_now_agrees_with_the_promised_account(session: Session, clo
     batch = factories.make_batch(session, bonus=usd("0.30"))
     for _ in range(3):
         verified_example(session, batch=batch)
-    payouts.plan_bonuses(session, clock.now())
+    plan(session, clock.now())
     [first, *_] = payouts.waiting(session, ENDPOINT)
     order = payouts.claim(session, first, clock.now())
     assert order is not None
     payouts.mark_sent(session, order, clock.now())
 
     promised = session.scalar(select(func.sum(Posting.cents)).where(Posting.account.startswith("promised:")))
-    owed = session.scalar(select(func.sum(Payout.amount)).where(Payout.state == PayoutState.PLANNED))
+    owed = session.scalar(select(func.sum(Payout.amount)).where(Payout.state == PayoutState.APPROVED))
 
     assert from_cents(int(promised or 0)) == owed == usd("0.60")
 

@@ -31,7 +31,7 @@ EXAMPLE = ExampleInWords(
 
 
 def line(state: PayoutState = PayoutState.PLANNED) -> PlanLine:
-    return PlanLine(EXAMPLE, usd("0.30"), usd("0.06"), state, "Your statement ... DH-1")
+    return PlanLine("sentiment/1", "w-1", EXAMPLE, usd("0.30"), usd("0.06"), state, "Your statement ... DH-1")
 
 
 def plan(*states: PayoutState, balance: str = "10.00") -> SettlePlan:

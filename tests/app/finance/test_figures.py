@@ -11,7 +11,7 @@ from hits.clock import FixedClock
 from hits.errors import NotFound
 from hits.money import usd
 from payments.models import PayoutState
-from payments.payouts import plan_bonuses
+from payments.planning import plan_bonuses
 from payments.report import Amount
 from tests import factories
 from tests.payments.builders import verified_example
@@ -57,7 +57,7 @@ def test_a_payout_shows_its_promise_before_its_payment(session: Session, clock: 
     detail = payout_detail(session, line.reference)
 
     assert before.not_planned.count == 1
-    assert [one.what for one in detail.postings] == ["Promised"] * 2 + ["Paid"] * 5
+    assert [one.what for one in detail.postings] == ["Promised"] * 2 + ["Paid"] * 7
     assert sum(one.cents for one in detail.postings) == 0
     assert detail.confirmed_at == clock.now()
 

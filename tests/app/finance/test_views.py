@@ -21,7 +21,7 @@ from hits.money import usd
 from hits.states import AssignmentState
 from payments.ledger import record_reward
 from payments.models import Payout
-from payments.payouts import plan_bonuses
+from payments.planning import plan_bonuses
 from tests import factories
 from tests.app.conftest import sign_in
 from tests.payments.builders import fooling_example, verified_example
@@ -85,6 +85,7 @@ def test_the_five_figures_stand_first_and_each_leads_to_its_table(books: BonusDe
         "confirmed, 2 bonuses": "$0.60",
         "doubtful, 1 bonus": "$0.30",
         "failed, 1 bonus": "$0.30",
+        "without budget, 0 bonuses": "$0.00",
     }
     assert "could add $0.50" in page.get_text()
     for link in page.select("dl.figures a"):
@@ -134,7 +135,7 @@ def test_a_payout_shows_the_worker_s_sentence_the_statement_and_postings_that_su
     assert "2 negative" in page.get_text()
     postings = table(page, "Postings of this payout")
     assert postings[-1] == ["Sum, always zero", "$0.00"]
-    assert [row[1] for row in postings[1:-1]].count("Paid") == 5
+    assert [row[1] for row in postings[1:-1]].count("Paid") == 7
 
 
 def test_the_tables_show_each_payout_with_its_reason_cause_and_the_total(

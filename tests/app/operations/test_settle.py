@@ -233,7 +233,7 @@ def test_without_funds_nothing_more_is_sent_and_the_missing_amount_is_named(
     settlement = settle(session, desk, clock)
 
     assert len(desk.paid) == 1
-    assert states(session) == [PayoutState.CONFIRMED, PayoutState.PLANNED, PayoutState.PLANNED]
+    assert states(session) == [PayoutState.CONFIRMED, PayoutState.APPROVED, PayoutState.APPROVED]
     assert settlement.stopped is not None
     assert "$0.14" in settlement.stopped
     assert "$0.72" in settlement.stopped
