@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from app.cli.wage_topup import topup
 from app.extensions import db
 from app.operations.launch import LaunchPlan, LaunchResult, LaunchTerms, launch_batch, plan_launch
 from app.operations.review import approve_reviewed, expire_batch, open_hits, plan_review
@@ -25,6 +26,7 @@ from hits.states import HitKind
 from hits.tasks import TaskSpec, task
 
 group = AppGroup("hits", help="Launch batches of HITs and see how they stand.")
+group.add_command(topup)
 
 
 @group.command("launch")
@@ -46,6 +48,21 @@ group = AppGroup("hits", help="Launch batches of HITs and see how they stand.")
 @click.option(
     "--assignment-minutes", type=int, default=60, show_default=True, help="Time from accepting to submitting."
 )
+@click.option(
+    "--require",
+    "requirements",
+    multiple=True,
+    metavar="TEXT",
+    help='What workers must have, such as "percent-approved >= 95" or "locale in US, GB"; repeatable.',
+)
+@click.option(
+    "--practice",
+    type=int,
+    default=0,
+    show_default=True,
+    help="How many of a new writer's examples must pass a reviewer before readers get any.",
+)
+@click.option("--reason", "wage_reason", default="", help="Why it pays less than DYNAHIT_WAGE_FLOOR; kept and shown.")
 @click.option("--batch", "name", default="", help="Tells another batch of the same terms apart.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the order of contexts and goals.")
 @click.option("--plan", "plan_only", is_flag=True, help="Show what it would do and cost, and change nothing.")
@@ -64,6 +81,9 @@ def launch(
     lifetime_hours: int,
     auto_approval_hours: int,
     assignment_minutes: int,
+    requirements: tuple[str, ...],
+    practice: int,
+    wage_reason: str,
     name: str,
     seed: int,
     plan_only: bool,
@@ -87,6 +107,9 @@ def launch(
         assignment_minutes=assignment_minutes,
         name=name,
         seed=seed,
+        practice=practice,
+        requirements=requirements,
+        wage_reason=wage_reason,
     )
     here = services()
     session = db.session()
@@ -207,6 +230,10 @@ def show_plan(plan: LaunchPlan, console: Console) -> None:
     table.add_row("Reward, bonus", f"{display(terms.reward)}, {display(terms.bonus)} per verified statement")
     table.add_row("Tries, minutes", f"{terms.tries} tries, {terms.minutes} minutes")
     table.add_row("Hourly wage", f"{display(plan.hourly_wage)} at {terms.minutes} minutes, without bonus")
+    for requirement in terms.requirements:
+        table.add_row("Workers must have", Text(requirement))
+    if terms.practice:
+        table.add_row("Practice of new writers", f"{terms.practice} examples that pass a reviewer")
     table.add_section()
     table.add_row("Rewards", display(worst.rewards))
     table.add_row(f"Fee on rewards ({plan.fee_percent} %)", display(worst.reward_fees))
@@ -246,6 +273,16 @@ def show_statuses(found: list[BatchStatus], console: Console) -> None:
             statements, fooled = sum(one.examples for one in part), sum(one.fooled for one in part)
             table.add_row("Statements", f"{statements}, of which {fooled} fooled the model")
             table.add_row("Verdicts", _counts([one.verdicts for one in part]))
+        for one in part:
+            if one.median_wage is not None and one.mean_wage is not None:
+                left = f", {one.left_open} left open" if one.left_open else ""
+                table.add_row(
+                    "Hourly wage",
+                    f"stated {display(one.stated_wage)}, median {display(one.median_wage)},"
+                    f" all together {display(one.mean_wage)}{left} (batch {one.batch_id})",
+                )
+            if one.wage_reason is not None:
+                table.add_row("Below the wage floor because", Text(one.wage_reason))
         if deadlines:
             table.add_row("Approved by itself from", f"{min(deadlines):%Y-%m-%d %H:%M} UTC on")
         table.add_row("Marketplace", ", ".join(sorted({one.endpoint for one in part})))

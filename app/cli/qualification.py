@@ -9,6 +9,7 @@ from flask.cli import AppGroup
 from rich.console import Console
 from rich.table import Table
 
+from app.cli import admission
 from app.cli.quizzes import group as quizzes
 from app.extensions import db
 from app.operations import grant as operations
@@ -22,6 +23,8 @@ from qualification.validators import validators
 
 group = AppGroup("qualification", help="Grant, revoke and list qualifications; launch the quizzes that earn them.")
 group.add_command(quizzes)
+for _command in admission.COMMANDS:
+    group.add_command(_command)
 
 kind_option = click.option(
     "--kind", default=VALIDATOR, show_default=True, help="Which one: validator, or a quiz's, such as writer:nli."

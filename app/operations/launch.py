@@ -381,8 +381,8 @@ def below_floor(settings: Settings, terms: LaunchTerms) -> tuple[str, ...]:
     if reading < floor:
         least = (floor * minutes / 60).quantize(CENT, rounding=ROUND_UP)
         found.append(
-            f"Validation comes to {display(reading)} an hour, below the floor of {display(floor)}: for {minutes} minutes"
-            f" set DYNAHIT_VALIDATION_REWARD to {least} or more."
+            f"Validation comes to {display(reading)} an hour, and the floor (DYNAHIT_WAGE_FLOOR) is {display(floor)}:"
+            f" for {minutes} minutes set DYNAHIT_VALIDATION_REWARD to {least} or more."
         )
     return tuple(found)
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Round
 from hits.states import AssignmentState, HitState, Verdict
+from qualification.wages import batch_wage
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class BatchStatus:
     verdicts: Mapping[str, int]
     next_auto_approval: datetime | None
     to_review: tuple[ToReview, ...]
+    stated_wage: Decimal
+    median_wage: Decimal | None
+    mean_wage: Decimal | None
+    left_open: int
+    wage_reason: str | None
 
     @property
     def unfinished(self) -> bool:
@@ -83,6 +89,13 @@ class BatchStatus:
                 }
                 for one in self.to_review
             ],
+            "hourly_wage": {
+                "stated": str(self.stated_wage),
+                "median": str(self.median_wage) if self.median_wage is not None else None,
+                "mean": str(self.mean_wage) if self.mean_wage is not None else None,
+                "left_open": self.left_open,
+                "reason_below_floor": self.wage_reason,
+            },
         }
 
 
@@ -120,6 +133,7 @@ def _status(session: Session, batch: HitBatch) -> BatchStatus:
         .where(waiting, Assignment.review_reason.is_not(None))
         .order_by(Assignment.auto_approval_at, Assignment.id)
     )
+    wage = batch_wage(session, batch)
     return BatchStatus(
         batch_id=batch.id,
         task_code=batch.round.task_code,
@@ -141,6 +155,11 @@ def _status(session: Session, batch: HitBatch) -> BatchStatus:
         to_review=tuple(
             ToReview(row.mturk_assignment_id, row.review_reason or "", row.auto_approval_at) for row in review
         ),
+        stated_wage=wage.stated,
+        median_wage=wage.median,
+        mean_wage=wage.mean,
+        left_open=wage.left_open,
+        wage_reason=batch.wage_reason,
     )
 
 
