@@ -74,6 +74,11 @@ class Wanted:
     locales: tuple[str, ...] = ()
     actions_guarded: str = "DiscoverPreviewAndAccept"
 
+    @property
+    def as_written(self) -> Requirement:
+        """The requirement with a name of the requester's own in the place of an id, to be checked before any call."""
+        return self.of(SYSTEM.get(self.name, self.name))
+
     def of(self, qualification_type_id: str) -> Requirement:
         """Return the requirement of this qualification type."""
         return Requirement(
@@ -102,8 +107,7 @@ def read_wanted(written: str) -> Wanted:
     locales = tuple(value for value in listed if _LOCALE.fullmatch(value))
     values = tuple(int(value) for value in listed if not _LOCALE.fullmatch(value))
     wanted = Wanted(found["name"], comparator, values, locales)
-    # A name of the requester's own stands for a qualification with whole numbers, whatever its id will be.
-    check_requirements([wanted.of(SYSTEM.get(wanted.name, wanted.name))])
+    check_requirements([wanted.as_written])
     return wanted
 
 

@@ -9,7 +9,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from decimal import ROUND_UP, Decimal
 from typing import Any
@@ -26,12 +26,15 @@ from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import InvalidInput, Refused
 from hits.models import Context, Hit, HitBatch, Round
-from hits.money import CENT, ZERO, display, usd
+from hits.money import CENT, ZERO, display, rounded, usd
 from hits.mturk.client import MTurk, Requirement
 from hits.mturk.errors import InsufficientFunds
 from hits.states import HitKind, HitState
 from hits.tasks import TaskSpec, digest_of, task
+from payments import budgets
+from payments.errors import OverBudget
 from payments.fees import WorstCase, reward_fee, schedule_on, worst_case
+from payments.rules import Extras
 from qualification.requirements import as_json, check_requirements, read_wanted
 from qualification.wages import stated_wage
 
@@ -80,13 +83,21 @@ class LaunchTerms:
     requirements: tuple[str, ...] = ()
     #: Why it is launched though it pays less than the wage floor.
     wage_reason: str = ""
+    #: What is paid besides, as payments.rules.Extras says.
+    streak_length: int = 0
+    streak_bonus: Decimal = ZERO
+    sure_percent: int = 0
+    sure_bonus: Decimal = ZERO
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", usd(self.reward))
         object.__setattr__(self, "bonus", usd(self.bonus))
+        object.__setattr__(self, "streak_bonus", self.extras.streak_bonus)
+        object.__setattr__(self, "sure_bonus", self.extras.sure_bonus)
         if self.reward < CENT:
             raise InvalidInput("The reward is $0.00. A HIT pays at least $0.01; see the hourly wage in the plan.")
-        for name, amount in (("reward", self.reward), ("bonus", self.bonus)):
+        amounts = ("reward", "bonus", "streak_bonus", "sure_bonus")
+        for name, amount in ((name.replace("_", " "), getattr(self, name)) for name in amounts):
             if amount > MOST_PAID:
                 raise InvalidInput(f"The {name} is {display(amount)}; at most {display(MOST_PAID)} is possible.")
         limits = {
@@ -110,11 +121,16 @@ class LaunchTerms:
                 f"The HIT takes {self.minutes} minutes, but workers would have only {self.assignment_minutes}."
                 " Raise the assignment minutes."
             )
-        check_requirements([wanted.of(wanted.name) for wanted in map(read_wanted, self.requirements)])
+        check_requirements([read_wanted(written).as_written for written in self.requirements])
         if len(self.wage_reason) > WAGE_REASON_CHARACTERS:
             raise InvalidInput(
                 f"The reason has {len(self.wage_reason)} characters; at most {WAGE_REASON_CHARACTERS} are kept. Cut it."
             )
+
+    @property
+    def extras(self) -> Extras:
+        """What is paid besides the bonus. Raises InvalidInput, MoneyError."""
+        return Extras(self.streak_length, self.streak_bonus, self.sure_percent, self.sure_bonus)
 
 
 @dataclass(frozen=True)
@@ -142,6 +158,8 @@ class LaunchPlan:
     hourly_wage: Decimal
     below_floor: tuple[str, ...]
     balance: Decimal
+    #: Why a budget has no room for it, None if all have.
+    over_budget: str | None = None
 
     @property
     def cost(self) -> Decimal:
@@ -190,6 +208,8 @@ class LaunchPlan:
             )
         if self.left < ZERO:
             found.append(f"The balance does not cover the worst case; {display(-self.left)} are missing.")
+        if self.over_budget is not None:
+            found.append(self.over_budget)
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -270,12 +290,13 @@ def plan_launch(
     session.rollback()
     today = clock.now().date()
     per_context = Counter(shown for shown, _ in pairs)
-    worst = worst_case(missing, terms.assignments, terms.reward, terms.bonus, on=today)
+    further = terms.extras.most(missing * terms.assignments)
+    worst = worst_case(missing, terms.assignments, terms.reward, terms.bonus, on=today, further=further)
     vote_cost = settings.validation_reward + reward_fee(settings.validation_reward, votes, on=today)
     schedule = schedule_on(today)
     share = schedule.base + (schedule.many_assignments if terms.assignments >= schedule.many_assignments_from else ZERO)
     goals = Counter(label for _, label in pairs)
-    return LaunchPlan(
+    plan = LaunchPlan(
         terms=terms,
         endpoint=mturk.endpoint,
         service_url=settings.service_url,
@@ -299,6 +320,17 @@ def plan_launch(
         below_floor=() if batch_id is not None else below_floor(settings, terms),
         balance=mturk.balance(),
     )
+    return replace(plan, over_budget=_over_budget(session, plan, clock.now()))
+
+
+def _over_budget(session: Session, plan: LaunchPlan, now: datetime) -> str | None:
+    """Return why no budget has room for a launch that has nothing set aside yet."""
+    if plan.batch_id is not None:
+        return None
+    code = f"{plan.terms.task_code}/{plan.terms.round_number}"
+    found = budgets.shortfall(session, plan.cost, code, now)
+    session.rollback()
+    return found
 
 
 def launch_batch(
@@ -314,8 +346,8 @@ def launch_batch(
     """Create the HITs that the terms ask for. The same launch again creates only what is missing.
 
     Rows are committed before the marketplace is asked, and each HIT's id the moment it exists. Raises NotEnoughMoney
-    before anything is created when the balance does not cover the worst case, and when it runs out half-way; else as
-    plan_launch and create_hits.
+    before anything is created when the balance does not cover the worst case, and when it runs out half-way, OverBudget
+    when a budget has no room for the worst case, which is set aside first; else as plan_launch and create_hits.
     """
     plan = plan_launch(session, mturk, settings, clock, terms, contexts)
     if plan.finished and plan.batch_id is not None:
@@ -334,7 +366,7 @@ def launch_batch(
             session, mturk, settings, terms.task_code, terms.round_number, HitKind.CREATION, terms.requirements
         )
         mirror_lists(session, mturk, settings, clock)
-    batch_id = _stored_batch(session, mturk.endpoint, clock, terms, contexts, requirements)
+    batch_id = _stored_batch(session, clock, plan, contexts, requirements)
     try:
         created = create_hits(session, mturk, settings, clock, batch_id, on_created=on_created)
     except InsufficientFunds as error:
@@ -352,7 +384,7 @@ def batch_key(terms: LaunchTerms, contexts: Iterable[Mapping[str, str]], endpoin
     # What came later stands in the key only when it is used, so that earlier launches are found again; a reason
     # changes nothing that is offered.
     del given["wage_reason"]
-    for field in ("practice", "requirements"):
+    for field in ("practice", "requirements", "streak_length", "streak_bonus", "sure_percent", "sure_bonus"):
         if not given[field]:
             del given[field]
     parts = {
@@ -476,29 +508,31 @@ def _choose(
 
 def _stored_batch(
     session: Session,
-    endpoint: str,
     clock: Clock,
-    terms: LaunchTerms,
+    plan: LaunchPlan,
     contexts: Sequence[Mapping[str, str]],
     requirements: Sequence[Requirement],
 ) -> int:
     try:
-        return _store_rows(session, endpoint, clock.now(), terms, contexts, requirements)
+        return _store_rows(session, clock.now(), plan, contexts, requirements)
     except IntegrityError:
         # The same launch, or the round's first one, was stored by another process since we looked.
         session.rollback()
-        return _store_rows(session, endpoint, clock.now(), terms, contexts, requirements)
+        return _store_rows(session, clock.now(), plan, contexts, requirements)
 
 
 def _store_rows(
     session: Session,
-    endpoint: str,
     now: datetime,
-    terms: LaunchTerms,
+    plan: LaunchPlan,
     contexts: Sequence[Mapping[str, str]],
     requirements: Sequence[Requirement],
 ) -> int:
-    """Commit round, contexts, batch and planned HITs in one transaction, or find them; return the batch's id."""
+    """Commit round, contexts, batch, planned HITs and what is set aside for them in one transaction, or find them.
+
+    Returns the batch's id. Raises OverBudget; then nothing is stored.
+    """
+    terms, endpoint = plan.terms, plan.endpoint
     spec = task(terms.task_code)
     checked = [spec.check_context(context) for context in contexts]
     key = batch_key(terms, checked, endpoint)
@@ -529,6 +563,7 @@ def _store_rows(
         keywords=", ".join(spec.keywords),
         reward=terms.reward,
         bonus=terms.bonus,
+        extras=terms.extras.as_json(),
         tries=terms.tries,
         minutes=terms.minutes,
         assignment_seconds=terms.assignment_minutes * 60,
@@ -555,14 +590,28 @@ def _store_rows(
         for position, (index, goal) in enumerate(chosen, start=1)
     )
     batch_id = batch.id
+    try:
+        budgets.reserve(
+            session,
+            batch,
+            plan.cost,
+            now=now,
+            bonuses=plan.worst.bonuses + plan.worst.bonus_fees,
+            validation=plan.validation,
+            validation_each=rounded(plan.validation / plan.worst.assignments),
+        )
+    except OverBudget:
+        session.rollback()
+        raise
     session.commit()
     return batch_id
 
 
 def _description(spec: TaskSpec, terms: LaunchTerms) -> str:
-    if not terms.bonus:
-        return spec.description
-    return f"{spec.description} The bonus is {display(terms.bonus)}."
+    sentences = [spec.description]
+    if terms.bonus:
+        sentences.append(f"The bonus is {display(terms.bonus)}.")
+    return " ".join((*sentences, *terms.extras.sentences))
 
 
 def _context_rows(
