@@ -182,7 +182,9 @@ def _post_spending(
 def _current_key(session: Session, key: str) -> str:
     """Return the key that money which has left is booked under: its own, or a numbered one once that was reversed."""
     number, current = 1, key
-    while session.scalar(select(LedgerTransaction.id).where(LedgerTransaction.key == f"reversal:{current}")) is not None:
+    while (
+        session.scalar(select(LedgerTransaction.id).where(LedgerTransaction.key == f"reversal:{current}")) is not None
+    ):
         number += 1
         current = f"{key}:{number}"
     return current

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Final
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -15,16 +14,6 @@ from hits.states import Verdict
 from payments.ledger import Account, round_code
 from payments.models import LedgerTransaction, Posting, TransactionKind
 from payments.report import reversed_kind
-
-#: What a posting on each account adds to.
-_SUMS: Final[dict[str, str]] = {
-    "rewards": "rewards",
-    "bonuses": "bonuses",
-    "reward_fees": "fees",
-    "bonus_fees": "fees",
-    "promised": "owed",
-    "reserved": "reserved",
-}
 
 
 @dataclass(frozen=True)
@@ -54,7 +43,15 @@ class Money:
         return rounded(self.spent / self.verified) if self.verified else None
 
     def __add__(self, other: Money) -> Money:
-        return Money(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(Money)})
+        return Money(
+            rewards=self.rewards + other.rewards,
+            bonuses=self.bonuses + other.bonuses,
+            fees=self.fees + other.fees,
+            promised=self.promised + other.promised,
+            owed=self.owed + other.owed,
+            reserved=self.reserved + other.reserved,
+            verified=self.verified + other.verified,
+        )
 
 
 @dataclass(frozen=True)
@@ -88,9 +85,9 @@ def overview(session: Session) -> Overview:
     )
     for of_kind, name, cents in rows:
         account = Account.parse(name)
-        if account.name in _SUMS:
-            before = found.get(account.round, Money())
-            found[account.round] = before + _money(of_kind, account.name, from_cents(int(cents)))
+        part = _money(of_kind, account.name, from_cents(int(cents)))
+        if part != Money():
+            found[account.round] = found.get(account.round, Money()) + part
     verified = session.execute(
         select(Example.round_id, func.count())
         .where(Example.verdict == Verdict.VALID_AND_MODEL_WRONG)
@@ -103,7 +100,14 @@ def overview(session: Session) -> Overview:
 
 
 def _money(kind: str, account: str, amount: Decimal) -> Money:
-    added = Money(**{_SUMS[account]: amount})
     # What is owed falls when a promise is kept; what was promised does not.
-    promised = account == "promised" and kind in (TransactionKind.PROMISE, TransactionKind.WITHDRAWAL)
-    return replace(added, promised=amount) if promised else added
+    is_promise = kind in (TransactionKind.PROMISE, TransactionKind.WITHDRAWAL)
+    parts = {
+        "rewards": Money(rewards=amount),
+        "bonuses": Money(bonuses=amount),
+        "reward_fees": Money(fees=amount),
+        "bonus_fees": Money(fees=amount),
+        "promised": Money(owed=amount, promised=amount if is_promise else ZERO),
+        "reserved": Money(reserved=amount),
+    }
+    return parts.get(account, Money())

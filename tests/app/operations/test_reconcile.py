@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
 from app.operations.jobs_pass import jobs_pass
-from app.operations.reconcile import Kind, Reconciliation, reconcile
+from app.operations.mend import mend
+from app.operations.reconcile import Finding, Kind, Reconciliation, reconcile
 from app.operations.settle import Result, settle
 from app.settings import Settings
 from hits.clock import FixedClock
-from hits.models import Example
-from hits.money import usd
-from hits.states import Verdict
-from payments.ledger import record_deposit
-from payments.models import Payout, PayoutState
+from hits.models import Assignment, Example
+from hits.money import from_cents, usd
+from hits.mturk.errors import HitMissing
+from hits.states import AssignmentState, Verdict
+from payments.ledger import post, record_deposit, reverse
+from payments.models import LedgerTransaction, Payout, PayoutState, Posting, Reservation, TransactionKind
 from payments.month import Month
+from payments.month_close import close_month
 from payments.report import month_report, standing
 from tests.app.operations.people import Crowd
-from tests.market import Market, failing
+from tests.market import Market, failing, settings
 
 NOVEMBER = Month(2026, 11)
 
@@ -50,6 +55,21 @@ class Loop:
             for hit in self.market.hits()
             for seen in self.market.mturk.bonus_payments(hit_id=hit["HITId"])
         ]
+
+    def mend(self, finding: Finding) -> None:
+        """Do what a finding says."""
+        command = re.findall(r"`dynahit ([^`]+)`", finding.todo)[-1]
+        if command == "jobs run --once":
+            jobs_pass(self.session, self.market.mturk, settings(), self.clock)
+        elif command == "payments settle":
+            self.settle()
+        else:
+            mend(self.session, self.market.mturk, self.clock, command.removeprefix("payments mend "), by="kim")
+
+    def approved(self) -> str:
+        """The first approved assignment."""
+        rows = select(Assignment.mturk_assignment_id).where(Assignment.state == AssignmentState.APPROVED)
+        return self.session.scalars(rows.order_by(Assignment.id)).first() or pytest.fail("nothing is approved")
 
     def payout(self) -> Payout:
         found = self.session.scalars(select(Payout).order_by(Payout.id).execution_options(populate_existing=True))
@@ -230,18 +250,109 @@ def _money_in(loop: Loop) -> None:
     loop.market.engine.top_up(loop.market.requester_id, Decimal("25.00"), "not booked")
 
 
-@pytest.mark.parametrize(
-    ("plant", "kinds", "words"),
-    [
-        (_stranger_bonus, [Kind.EXTRA, Kind.DIFFERENT], "not sent from here"),
-        (_second_payment, [Kind.EXTRA, Kind.DIFFERENT], "paid twice, $0.30 too much"),
-        (_other_reference, [Kind.EXTRA, Kind.ORPHAN, Kind.MISSING, Kind.ORPHAN], "does not show it"),
-        (_other_amount, [Kind.DIFFERENT, Kind.DIFFERENT], "$0.20 in the outbox and $0.30 in the ledger"),
-        (_forgotten_state, [Kind.MISSING, Kind.ORPHAN], "is paid on the marketplace and planned here"),
-        (_money_in, [Kind.DIFFERENT], "payments deposit 25.00"),
-    ],
-)
-def test_each_planted_fault_is_found_and_nothing_else(
+def _unbook(loop: Loop, key: str) -> None:
+    """Reverse a transaction by mistake; what it had taken off its round's reservation is put back with it."""
+    booked = loop.session.scalars(select(LedgerTransaction).where(LedgerTransaction.key == key)).one()
+    reserved = sum(line.cents for line in booked.postings if line.account.startswith("reserved:"))
+    reverse(loop.session, key, reason="by mistake", now=loop.clock.now())
+    reservation = loop.session.scalars(select(Reservation).where(Reservation.round_id == booked.round_id)).first()
+    assert reservation is not None
+    reservation.spent += from_cents(reserved)
+    loop.session.commit()
+
+
+def _bonus_not_booked(loop: Loop) -> None:
+    _unbook(loop, f"bonus:{loop.payout().reference}")
+
+
+def _reward_not_booked(loop: Loop) -> None:
+    _unbook(loop, f"reward:{loop.approved()}")
+
+
+def _reward_of_nobody(loop: Loop) -> None:
+    post(
+        loop.session,
+        key="reward:NEVERWORKED",
+        kind=TransactionKind.REWARD,
+        reference="NEVERWORKED",
+        round_id=None,
+        postings={"rewards:sentiment/1:w-1": usd("0.50"), f"marketplace:{loop.market.mturk.endpoint}": -usd("0.50")},
+        now=loop.clock.now(),
+    )
+    loop.session.commit()
+
+
+def _bonus_of_nobody(loop: Loop) -> None:
+    post(
+        loop.session,
+        key="bonus:DH-NOBODY",
+        kind=TransactionKind.BONUS,
+        reference="DH-NOBODY",
+        round_id=None,
+        postings={"bonuses:sentiment/1:w-1": usd("0.50"), f"marketplace:{loop.market.mturk.endpoint}": -usd("0.50")},
+        now=loop.clock.now(),
+    )
+    loop.session.commit()
+
+
+def _other_reservation(loop: Loop) -> None:
+    loop.session.execute(update(Reservation).where(Reservation.id == 1).values(held=Reservation.held + usd("0.07")))
+    loop.session.commit()
+
+
+def _promise_not_booked(loop: Loop) -> None:
+    row = loop.payout()
+    loop.session.add(
+        _copy(row, reference="DH-2222222222", subject="wage:1", reason="For the time it took. DH-2222222222")
+    )
+    loop.session.commit()
+
+
+def _copy(row: Payout, **changes: object) -> Payout:
+    kept = {
+        name: getattr(row, name)
+        for name in ("rule", "round_id", "worker_id", "assignment_id", "batch_id", "endpoint", "amount", "planned_at")
+    }
+    return Payout(**{**kept, "request_token": "a token of its own", "state": PayoutState.HELD, **changes})
+
+
+def _posting_changed(loop: Loop) -> None:
+    """A cent more on one posting of a closed month, past the guards."""
+    loop.clock.advance(timedelta(days=20))
+    close_month(loop.session, NOVEMBER, by="kim", now=loop.clock.now())
+    loop.session.commit()
+    past_the_guards(loop.session, "UPDATE posting SET cents = cents + 1 WHERE account LIKE 'deposits:%'")
+
+
+def past_the_guards(session: Session, statement: str) -> None:
+    """Change the ledger as only somebody with the database's own password can."""
+    with session.get_bind().begin() as connection:  # type: ignore[union-attr]  # an engine
+        if connection.dialect.name == "sqlite":
+            connection.execute(text("DROP TRIGGER posting_no_update"))
+            connection.execute(text(statement))
+            return
+        connection.execute(text("SET LOCAL session_replication_role = replica"))
+        connection.execute(text(statement))
+
+
+FAULTS = [
+    (_stranger_bonus, [Kind.EXTRA], "not sent from here"),
+    (_second_payment, [Kind.EXTRA], "paid twice, $0.30 too much"),
+    (_other_reference, [Kind.EXTRA, Kind.ORPHAN, Kind.ORPHAN], "does not show it"),
+    (_other_amount, [Kind.DIFFERENT], "$0.20 in the outbox, $0.30 in the ledger and $0.30 on"),
+    (_forgotten_state, [Kind.MISSING], "is paid on the marketplace and planned here"),
+    (_money_in, [Kind.DIFFERENT], "payments deposit 25.00"),
+    (_bonus_not_booked, [Kind.MISSING], "is sent and not in the ledger"),
+    (_reward_not_booked, [Kind.MISSING], "is approved and its reward is not booked"),
+    (_reward_of_nobody, [Kind.ORPHAN], "has a booked reward and is not approved here"),
+    (_bonus_of_nobody, [Kind.ORPHAN], "is in the ledger with $0.50"),
+    (_other_reservation, [Kind.DIFFERENT], "reserved by its batches"),
+    (_promise_not_booked, [Kind.MISSING], "$0.30 is owed by the outbox and $0.00 promised by the ledger"),
+]
+
+
+@pytest.mark.parametrize(("plant", "kinds", "words"), FAULTS)
+def test_each_planted_fault_is_found_and_nothing_else_and_its_command_mends_it(
     loop: Loop, plant: Callable[[Loop], None], kinds: list[Kind], words: str
 ) -> None:
     loop.settle()
@@ -252,7 +363,41 @@ def test_each_planted_fault_is_found_and_nothing_else(
     findings = loop.reconcile().findings
     assert [one.kind for one in findings] == kinds
     assert words in " ".join(map(str, findings))
-    assert all(one.todo for one in findings)
+    loop.clock.advance(timedelta(hours=2))
+    for _ in range(4):
+        for one in loop.reconcile().findings:
+            loop.mend(one)
+    assert loop.reconcile().findings == ()
+    assert loop.session.scalar(select(func.sum(Posting.cents))) == 0
+
+
+def test_a_ledger_that_was_changed_past_its_guards_is_found_in_its_transaction_and_its_month(loop: Loop) -> None:
+    loop.settle()
+
+    _posting_changed(loop)
+
+    findings = loop.reconcile().findings
+    assert [one.subject for one in findings] == ["transaction deposit:for tests", "month 2026-11"]
+    assert "sum to $0.01" in findings[0].what
+    assert all("restore it from a backup" in one.todo for one in findings)
+
+
+def test_hits_that_the_marketplace_has_forgotten_are_taken_as_they_were_confirmed(loop: Loop) -> None:
+    loop.settle()
+    loop.market.before = failing("ListBonusPaymentsForHIT", 400, "RequestError")
+
+    class Forgetful:
+        endpoint = loop.market.mturk.endpoint
+        funds = loop.market.mturk.funds
+        assignments = loop.market.mturk.assignments
+
+        def bonus_payments(self, *, assignment_id: str | None = None, hit_id: str | None = None) -> Any:
+            raise HitMissing("ListBonusPayments", "RequestError", "no such HIT")
+
+    found = reconcile(loop.session, Forgetful())
+
+    assert found.findings == ()
+    assert "HITs are not on the marketplace any more" in str(found.note)
 
 
 def test_an_approval_that_only_the_marketplace_knows_is_found_and_the_jobs_mend_it(
