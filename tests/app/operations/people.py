@@ -14,6 +14,7 @@ from hits.clock import FixedClock
 from hits.models import Assignment, Hit
 from hits.predictions import Prediction
 from hits.tasks import task
+from tests.factories import make_consent_text
 from tests.market import Market
 
 LABELS = task("sentiment").label_codes
@@ -43,7 +44,7 @@ class Crowd:
     def open(self, worker_id: str, mturk_hit_id: str, *, as_worker: str | None = None) -> str:
         """Accept a HIT and open its page; ``as_worker`` forges the worker id of the frame."""
         assignment_id = self.market.accept(worker_id, mturk_hit_id)
-        attempts.open_assignment(
+        row = attempts.open_assignment(
             self.session,
             hit_row(self.session, mturk_hit_id),
             mturk_assignment_id=assignment_id,
@@ -52,6 +53,9 @@ class Crowd:
             deadline=self.clock.now() + timedelta(hours=1),
             now=self.clock.now(),
         )
+        # They have agreed and were warned.
+        row.consent_text_id = make_consent_text(self.session).id
+        row.warned_at = self.clock.now()
         self.session.commit()
         return assignment_id
 

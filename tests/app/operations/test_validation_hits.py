@@ -108,7 +108,7 @@ def test_a_validation_hit_is_what_validators_were_promised(crowd: Crowd, hits: l
     assert (row.state, row.max_assignments, hit["MaxAssignments"]) == (HitState.CREATED, 2, 2)
     assert hit["Reward"] == "0.25"
     assert f"http://localhost:8001/validate/{row.reference}" in hit["Question"]
-    (requirement,) = hit["QualificationRequirements"]
+    requirement = hit["QualificationRequirements"][0]
     assert requirement["QualificationTypeId"] == row.batch.qualification_type_id
     assert (requirement["Comparator"], requirement["IntegerValues"]) == ("GreaterThanOrEqualTo", [1])
     assert requirement["ActionsGuarded"] == "DiscoverPreviewAndAccept"
