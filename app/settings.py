@@ -58,6 +58,14 @@ class Settings(BaseSettings):
     break_after: int = Field(
         default=20, ge=1, description="After so many disturbing texts of a day people are reminded to take a break."
     )
+    rejection_cap: Decimal = Field(
+        default=Decimal("0.05"),
+        ge=0,
+        le=1,
+        decimal_places=3,
+        description="Largest share of a batch's work, and of a worker's, that may be rejected; a single one always may,"
+        " unless this is 0.",
+    )
     models: dict[str, str] = Field(
         default={},
         description='JSON object from task to target model, such as {"nli": "hub:OWNER/NAME@REVISION"};'

@@ -13,6 +13,7 @@ from hits.clock import Clock
 from hits.models import Assignment, Hit, HitBatch
 from hits.mturk.client import MTurk
 from hits.mturk.errors import AssignmentMissing, InvalidAssignmentState, MTurkError, MTurkUnavailable
+from hits.rejections import note_approved, note_rejected
 from hits.states import AssignmentState
 from payments import ledger
 
@@ -59,7 +60,7 @@ def approve_submitted(session: Session, mturk: MTurk, clock: Clock) -> Approvals
             continue
         row = session.get_one(Assignment, assignment_id, populate_existing=True, with_for_update=True)
         if rejected:
-            row.state, row.rejected_at = AssignmentState.REJECTED, moment
+            note_rejected(session, row, moment)
         elif row.approved_at is None:
             record_approval(session, row, moment)
             done.approved += 1
@@ -74,6 +75,7 @@ def record_approval(session: Session, assignment: Assignment, now: datetime) -> 
     transaction, which the caller commits."""
     assignment.state = AssignmentState.APPROVED
     assignment.approved_at = now
+    note_approved(session, assignment, now)
     session.flush()
     ledger.record_reward(session, assignment, now)
 

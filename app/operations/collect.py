@@ -19,6 +19,7 @@ from hits.models import Assignment, Attempt, Example, Hit, HitBatch
 from hits.models.people import worker_for
 from hits.mturk.client import AssignmentSeen, HitSeen, MTurk
 from hits.mturk.errors import HitMissing, MTurkError, MTurkUnavailable
+from hits.rejections import note_rejected
 from hits.states import COLLECTED, AssignmentState, AttemptState, HitKind, HitState, Verdict
 from qualification import grants, practice
 
@@ -140,8 +141,7 @@ def _take_over(
         found.submitted += 1
         found.to_review += row.review_reason is not None
     if seen.status == "Rejected":
-        row.rejected_at = seen.rejection_time or now
-        row.state = AssignmentState.REJECTED
+        note_rejected(session, row, seen.rejection_time or now)
     if seen.status == "Approved" and row.approved_at is None:
         approve.record_approval(session, row, seen.approval_time or now)
     if row.state is not AssignmentState.REJECTED and row.review_reason in (None, *UNFINISHED):

@@ -14,6 +14,7 @@ from hits.clock import Clock
 from hits.errors import NotFound, Refused
 from hits.models import Assignment, Hit, HitBatch
 from hits.mturk.client import MTurk
+from hits.rejections import rejection_of
 from hits.states import AssignmentState, HitState
 from payments.fees import reward_fee
 
@@ -30,7 +31,7 @@ class ReviewPlan:
 
 def plan_review(session: Session, clock: Clock, mturk_assignment_id: str) -> ReviewPlan:
     """Return what approving would do. Reads only. Raises NotFound, or Refused when nothing waits for a person."""
-    row = _waiting(session, mturk_assignment_id)
+    row = waiting_assignment(session, mturk_assignment_id)
     batch, created_at = row.hit.batch, row.hit.created_at or clock.now()
     fee = reward_fee(batch.reward, row.hit.max_assignments, on=created_at.date())
     plan = ReviewPlan(mturk_assignment_id, row.review_reason or "", batch.reward, fee)
@@ -44,7 +45,23 @@ def approve_reviewed(session: Session, mturk: MTurk, clock: Clock, mturk_assignm
     What was stored on our page under the marketplace's own worker and HIT counts from the next collection on.
     Raises NotFound, Refused, MTurkUnavailable; after the last, the next pass of the jobs approves.
     """
-    row = _waiting(session, mturk_assignment_id)
+    accept_reviewed(session, clock, mturk_assignment_id, by=by)
+    return approve_submitted(session, mturk, clock)
+
+
+def accept_reviewed(session: Session, clock: Clock, mturk_assignment_id: str, *, by: str) -> None:
+    """Let work that waited for a person be approved by the next pass of the jobs; who decided is kept.
+
+    Raises NotFound, and Refused for work that does not wait or is being rejected.
+    """
+    row = waiting_assignment(session, mturk_assignment_id)
+    begun = rejection_of(session, row)
+    if begun is not None:
+        session.rollback()
+        raise Refused(
+            f"Assignment {mturk_assignment_id} is being rejected: the marketplace was told and has not answered."
+            " Finish that first; it can be undone."
+        )
     reason, row.review_reason = row.review_reason, None
     session.add(
         AuditEntry(
@@ -56,7 +73,6 @@ def approve_reviewed(session: Session, mturk: MTurk, clock: Clock, mturk_assignm
         )
     )
     session.commit()
-    return approve_submitted(session, mturk, clock)
 
 
 def expire_batch(session: Session, mturk: MTurk, batch_id: int) -> list[str]:
@@ -96,7 +112,8 @@ def open_hits(session: Session, batch_id: int) -> int:
     return count
 
 
-def _waiting(session: Session, mturk_assignment_id: str) -> Assignment:
+def waiting_assignment(session: Session, mturk_assignment_id: str) -> Assignment:
+    """Return an assignment that waits for a person, locked. Raises NotFound, Refused for any other."""
     row = session.scalar(
         select(Assignment)
         .where(Assignment.mturk_assignment_id == mturk_assignment_id)

@@ -277,9 +277,14 @@ class MTurk:
         with self._translated("GetAssignment"):
             return _assignment(self._client.get_assignment(AssignmentId=assignment_id)["Assignment"])
 
-    def approve(self, assignment_id: str, feedback: str = "") -> None:
-        """Approve and pay. Raises InvalidAssignmentState when it is not waiting for review."""
+    def approve(self, assignment_id: str, feedback: str = "", *, override: bool = False) -> None:
+        """Approve and pay. Raises InvalidAssignmentState when it is not waiting for review.
+
+        With ``override`` a rejected one as well, within 30 days of its submission.
+        """
         extra: dict[str, Any] = {"RequesterFeedback": feedback} if feedback else {}
+        if override:
+            extra["OverrideRejection"] = True
         with self._translated("ApproveAssignment"):
             self._client.approve_assignment(AssignmentId=assignment_id, **extra)
 
