@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,9 +21,10 @@ from app.cli.marketplace_output import (
     say,
     shell_user,
 )
-from hits.marketplace.console_views import Dispute, PayoutRun, WorkerAccount
+from hits.marketplace.console_views import Dispute, Page, PayoutRun, WorkerAccount
 from hits.marketplace.disputes import STATES
 from hits.marketplace.reports import REASONS
+from hits.marketplace.views import HitReportPage
 
 page_option = click.option("--page", default=1, show_default=True, type=click.IntRange(1), help="Which page.")
 plan_option = click.option("--plan", is_flag=True, help="Say what would happen, and change nothing.")
@@ -47,9 +49,10 @@ def _password(given: bool) -> str:
     return str(click.prompt("Password for the operator console", hide_input=True, confirmation_prompt=True))
 
 
-def _more(page: int, pages: int) -> None:
-    if page < pages:
-        click.echo(f"Page {page} of {pages}; --page {page + 1} shows the next one.", err=True)
+def _more(found: Page[Any] | HitReportPage) -> None:
+    if found.page < found.pages:
+        of = f"more than {found.pages}" if found.has_more else f"{found.pages}"
+        click.echo(f"Page {found.page} of {of}; --page {found.page + 1} shows the next one.", err=True)
 
 
 # Operators
@@ -139,7 +142,7 @@ def list_workers(query: str, page: int, as_json: bool) -> None:
         [_worker_row(one) for one in found.entries],
         "No workers found.",
     )
-    _more(found.page, found.pages)
+    _more(found)
 
 
 @worker.command("show")
@@ -295,7 +298,7 @@ def list_reports(every: bool, page: int, as_json: bool) -> None:
         ],
         "No reports yet." if every else "No open reports.",
     )
-    _more(found.page, found.pages)
+    _more(found)
 
 
 @report.command("close")
@@ -354,7 +357,7 @@ def list_disputes(state: str, page: int, as_json: bool) -> None:
         ],
         "No disputes here.",
     )
-    _more(found.page, found.pages)
+    _more(found)
 
 
 @dispute.command("show")
@@ -463,7 +466,7 @@ def list_runs(page: int, as_json: bool) -> None:
         [_run_row(one) for one in found.entries],
         "No payout runs yet. `dynahit marketplace payout-run draft` makes one.",
     )
-    _more(found.page, found.pages)
+    _more(found)
 
 
 @payout_run.command("show")
@@ -493,7 +496,7 @@ def show_run(run_id: str, page: int, as_json: bool) -> None:
         ],
         "",
     )
-    _more(found.page, found.pages)
+    _more(found)
 
 
 @payout_run.command("csv")
@@ -583,7 +586,7 @@ def audit(about: str, action: str, page: int, as_json: bool) -> None:
         ],
         "Nothing in the log.",
     )
-    _more(found.page, found.pages)
+    _more(found)
 
 
 COMMANDS = (operator, worker, report, take_down, dispute, payout_run, audit)

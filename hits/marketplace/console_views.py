@@ -16,12 +16,16 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True)
 class Page(Generic[Entry]):
-    """One page of a list; `pages` is at least 1, `total` counts the entries of all pages."""
+    """One page of a list; `pages` is at least 1, `total` counts the entries of all pages.
+
+    Where a list `has_more`, it is longer than both say: it was counted to a limit.
+    """
 
     entries: tuple[Entry, ...]
     page: int
     pages: int
     total: int
+    has_more: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, select
 
 from hits.marketplace import blocks, eligibility, lifecycle, mails, messages, workers
 from hits.marketplace.errors import (
@@ -19,7 +19,7 @@ from hits.marketplace.errors import (
     WroteTooOften,
 )
 from hits.marketplace.identifiers import new_entity_id
-from hits.marketplace.pages import existing, number_of_pages
+from hits.marketplace.pages import counted, existing, number_of_pages
 from hits.marketplace.tables import (
     AssignmentRow,
     HitRow,
@@ -205,9 +205,10 @@ def _page(
 ) -> RequesterMessagePage:
     session = transaction.session
     waiting = RequesterMessageRow.answered_at.is_(None) & RequesterMessageRow.worker_id.is_not(None)
-    unanswered = session.scalar(_count().where(mine, waiting)) or 0
-    total = unanswered if unanswered_only else session.scalar(_count().where(mine)) or 0
-    pages = number_of_pages(total, page_size)
+    unanswered = counted(session, select(RequesterMessageRow).where(mine, waiting), page=page, page_size=page_size)
+    every = select(RequesterMessageRow).where(mine)
+    count = unanswered if unanswered_only else counted(session, every, page=page, page_size=page_size)
+    pages = number_of_pages(count.total, page_size)
     number = existing(page, pages)
     query = (
         select(RequesterMessageRow, RequesterRow.name, HitTypeRow.title)
@@ -237,11 +238,7 @@ def _page(
         )
         for row, name, title in rows
     )
-    return RequesterMessagePage(found, number, pages, total, unanswered)
-
-
-def _count() -> Select[Any]:
-    return select(func.count()).select_from(RequesterMessageRow)
+    return RequesterMessagePage(found, number, pages, count.total, unanswered.total, count.has_more)
 
 
 def _replies(transaction: Transaction, message_ids: Iterable[str]) -> dict[str, list[Reply]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from typing import Any
 
-from sqlalchemy import Row, Select, and_, func, or_, select
+from sqlalchemy import Date, Row, Select, and_, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from hits.marketplace import pages, workers
 from hits.marketplace.errors import AssignmentUnknown
@@ -24,18 +26,14 @@ def work_history(transaction: Transaction, worker_id: str, *, page: int, page_si
     Raises WorkerUnknown.
     """
     worker = workers.find(transaction, worker_id)
-    total = (
-        transaction.session.scalar(
-            select(func.count())
-            .select_from(AssignmentRow)
-            .where(AssignmentRow.worker_id == worker.worker_id, AssignmentRow.submitted_at.is_not(None))
-        )
-        or 0
+    mine = select(AssignmentRow).where(
+        AssignmentRow.worker_id == worker.worker_id, AssignmentRow.submitted_at.is_not(None)
     )
-    last = pages.number_of_pages(total, page_size)
+    count = pages.counted(transaction.session, mine, page=page, page_size=page_size)
+    last = pages.number_of_pages(count.total, page_size)
     page = pages.existing(page, last)
     query = _submitted_by(worker).limit(page_size).offset((page - 1) * page_size)
-    return WorkPage(tuple(_entries(transaction, query)), page, last, total)
+    return WorkPage(tuple(_entries(transaction, query)), page, last, count.total, count.has_more)
 
 
 def work_entry(transaction: Transaction, worker_id: str, assignment_id: str) -> WorkEntry:
@@ -74,33 +72,38 @@ def batch(
 
 
 def earnings(transaction: Transaction, worker_id: str) -> Earnings:
-    """Return what a worker has earned and what is pending."""
-    approved: dict[date, int] = defaultdict(int)
-    bonuses: dict[date, int] = defaultdict(int)
-    pending = 0
-    worker = workers.find(transaction, worker_id)
-    rows = transaction.session.execute(
-        select(AssignmentRow.approved_at, HitRow.reward_cents)
-        .join(HitRow, HitRow.hit_id == AssignmentRow.hit_id)
-        .where(AssignmentRow.worker_id == worker.worker_id, AssignmentRow.state.in_(("Submitted", "Approved")))
+    """Return what a worker has earned, also by day of UTC, and what is pending."""
+    session, worker = transaction.session, workers.find(transaction, worker_id)
+    rewards = (
+        select(HitRow.reward_cents)
+        .join(AssignmentRow, AssignmentRow.hit_id == HitRow.hit_id)
+        .where(AssignmentRow.worker_id == worker.worker_id)
     )
-    for approved_at, reward_cents in rows:
-        if approved_at is not None:
-            approved[approved_at.date()] += reward_cents
-        else:
-            pending += reward_cents
-    granted = select(BonusRow.granted_at, BonusRow.amount_cents).where(BonusRow.worker_id == worker.worker_id)
-    for granted_at, amount_cents in transaction.session.execute(granted):
-        bonuses[granted_at.date()] += amount_cents
+    approved = _by_day(session, rewards.where(AssignmentRow.state == "Approved"), AssignmentRow.approved_at)
+    granted = select(BonusRow.amount_cents).where(BonusRow.worker_id == worker.worker_id)
+    bonuses = _by_day(session, granted, BonusRow.granted_at)
+    waiting = rewards.where(AssignmentRow.state == "Submitted").subquery()
+    pending = session.scalar(select(func.coalesce(func.sum(waiting.c.reward_cents), 0)))
     return Earnings(
         approved=from_cents(sum(approved.values())),
-        pending=from_cents(pending),
+        pending=from_cents(int(pending or 0)),
         bonuses=from_cents(sum(bonuses.values())),
         days=tuple(
             DayEarnings(day, from_cents(approved.get(day, 0)), from_cents(bonuses.get(day, 0)))
             for day in sorted({*approved, *bonuses}, reverse=True)
         ),
     )
+
+
+def _by_day(session: Session, cents: Select[int], moment: InstrumentedAttribute[Any]) -> dict[date, int]:
+    """Return the sum of a query's one column of cents for each day of UTC that a moment of its rows falls on."""
+    # SQLite keeps the times of UTC; PostgreSQL would take the day of the connection's time zone.
+    is_utc = session.get_bind().dialect.name == "sqlite"
+    day = func.date(moment if is_utc else func.timezone("UTC", moment), type_=Date()).label("day")
+    amounts = cents.add_columns(day).subquery()
+    amount, at = amounts.c
+    rows = session.execute(select(at, func.sum(amount)).group_by(at))
+    return {found: int(total) for found, total in rows}
 
 
 def _submitted_by(worker: WorkerRow) -> Select[AssignmentRow, int, str, str]:

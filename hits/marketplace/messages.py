@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import func, select, update
 
 from hits.marketplace.errors import PARAMETER_OUT_OF_RANGE, request_error
-from hits.marketplace.pages import existing, number_of_pages
+from hits.marketplace.pages import counted, existing, number_of_pages
 from hits.marketplace.tables import AssignmentRow, MessageRow, RequesterMessageRow, RequesterRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import Message, MessagePage
@@ -77,8 +77,8 @@ def inbox(transaction: Transaction, worker_id: str, *, page: int, page_size: int
     """Return one page of a worker's messages, newest first; a page that does not exist is the nearest one."""
     session = transaction.session
     mine = MessageRow.worker_id == worker_id
-    total = session.scalar(select(func.count()).select_from(MessageRow).where(mine)) or 0
-    pages = number_of_pages(total, page_size)
+    count = counted(session, select(MessageRow).where(mine), page=page, page_size=page_size)
+    pages = number_of_pages(count.total, page_size)
     number = existing(page, pages)
     rows = session.execute(
         select(MessageRow, RequesterRow.name, RequesterMessageRow.text)
@@ -93,7 +93,7 @@ def inbox(transaction: Transaction, worker_id: str, *, page: int, page_size: int
         Message(row.seq, row.requester_id, name, row.sent_at, row.subject, row.text, row.read_at is not None, question)
         for row, name, question in rows
     )
-    return MessagePage(found, number, pages, total)
+    return MessagePage(found, number, pages, count.total, count.has_more)
 
 
 def unread(transaction: Transaction, worker_id: str) -> int:

@@ -35,7 +35,7 @@ def worker_page(transaction: Transaction, *, query: str = "", page: int = 1) -> 
         )
     found = found.order_by(WorkerRow.created_at.desc(), WorkerRow.worker_id)
     rows = page_of(transaction, found, lambda row: row, page=page, page_size=PAGE_SIZE)
-    return Page(_with_counts(transaction, rows.entries), rows.page, rows.pages, rows.total)
+    return Page(_with_counts(transaction, rows.entries), rows.page, rows.pages, rows.total, rows.has_more)
 
 
 def find_worker(transaction: Transaction, wanted: str) -> WorkerAccount:

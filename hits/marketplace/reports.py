@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from hits.marketplace import contact, messages, workers
@@ -13,7 +13,7 @@ from hits.marketplace.console_pages import page_of
 from hits.marketplace.console_views import Page
 from hits.marketplace.errors import AlreadyReported, OperatorError, ReportUnfit, WroteTooOften
 from hits.marketplace.identifiers import new_entity_id
-from hits.marketplace.pages import existing, number_of_pages
+from hits.marketplace.pages import counted, existing, number_of_pages
 from hits.marketplace.tables import AssignmentRow, HitReportRow, HitRow, HitTypeRow, RequesterRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import HitReport, HitReportPage, ReturnedHit
@@ -87,7 +87,6 @@ def report(transaction: Transaction, worker_id: str, hit_id: str, reason: str, t
 def listing(transaction: Transaction, *, open_only: bool, page: int, page_size: int) -> HitReportPage:
     """Return one page of reports: the open ones oldest first, or all of them newest first."""
     session = transaction.session
-    count = select(func.count()).select_from(HitReportRow)
     query = (
         select(HitReportRow, HitRow.status, HitTypeRow.title, RequesterRow.requester_id, RequesterRow.name)
         .join(HitRow, HitRow.hit_id == HitReportRow.hit_id)
@@ -95,14 +94,12 @@ def listing(transaction: Transaction, *, open_only: bool, page: int, page_size: 
         .join(RequesterRow, RequesterRow.requester_id == HitRow.requester_id)
     )
     if open_only:
-        count = count.where(HitReportRow.closed_at.is_(None))
         query = query.where(HitReportRow.closed_at.is_(None)).order_by(HitReportRow.seq)
     else:
         query = query.order_by(HitReportRow.seq.desc())
-    total = session.scalar(count) or 0
-    pages = number_of_pages(total, page_size)
+    count = counted(session, query, page=page, page_size=page_size)
+    pages = number_of_pages(count.total, page_size)
     number = existing(page, pages)
-    query = query.limit(page_size).offset((number - 1) * page_size)
     found = tuple(
         HitReport(
             report_id=row.report_id,
@@ -123,7 +120,7 @@ def listing(transaction: Transaction, *, open_only: bool, page: int, page_size: 
             query.limit(page_size).offset((number - 1) * page_size)
         )
     )
-    return HitReportPage(found, number, pages, total)
+    return HitReportPage(found, number, pages, count.total, count.has_more)
 
 
 def returned(transaction: Transaction, *, page: int, page_size: int) -> Page[ReturnedHit]:

@@ -109,12 +109,16 @@ class Message:
 
 @dataclass(frozen=True)
 class MessagePage:
-    """One page of a worker's inbox; `pages` is at least 1, `total` counts the messages of all pages."""
+    """One page of a worker's inbox; `pages` is at least 1, `total` counts the messages of all pages.
+
+    Where it `has_more`, there are more than was counted.
+    """
 
     messages: tuple[Message, ...]
     page: int
     pages: int
     total: int
+    has_more: bool
 
 
 @dataclass(frozen=True)
@@ -154,13 +158,17 @@ class HitSubject:
 
 @dataclass(frozen=True)
 class RequesterMessagePage:
-    """One page of messages to requesters; `unanswered` and `total` count those of all pages."""
+    """One page of messages to requesters; `unanswered` and `total` count those of all pages.
+
+    Where it `has_more`, there are more than was counted.
+    """
 
     messages: tuple[RequesterMessage, ...]
     page: int
     pages: int
     total: int
     unanswered: int
+    has_more: bool
 
 
 @dataclass(frozen=True)
@@ -197,12 +205,16 @@ class HitReport:
 
 @dataclass(frozen=True)
 class HitReportPage:
-    """One page of reports; `pages` is at least 1, `total` counts the reports of all pages."""
+    """One page of reports; `pages` is at least 1, `total` counts the reports of all pages.
+
+    Where it `has_more`, there are more than was counted.
+    """
 
     reports: tuple[HitReport, ...]
     page: int
     pages: int
     total: int
+    has_more: bool
 
 
 @dataclass(frozen=True)
@@ -390,12 +402,16 @@ class WorkEntry:
 
 @dataclass(frozen=True)
 class WorkPage:
-    """One page of a worker's history; `pages` is at least 1, `total` counts the entries of all pages."""
+    """One page of a worker's history; `pages` is at least 1, `total` counts the entries of all pages.
+
+    Where it `has_more`, it is longer than both say: it was counted to a limit.
+    """
 
     entries: tuple[WorkEntry, ...]
     page: int
     pages: int
     total: int
+    has_more: bool
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from hits.marketplace import engine_workers
 from hits.marketplace.errors import AssignmentUnknown, WorkerUnknown
@@ -40,6 +42,47 @@ def test_history_and_earnings_agree(market: Market) -> None:
         DayEarnings(date(2026, 12, 1), Decimal("0.00"), Decimal("0.25")),
         DayEarnings(date(2026, 11, 30), Decimal("0.30"), Decimal("0.00")),
     )
+
+
+def test_earnings_fall_on_their_days_of_utc_to_the_cent(stored_market: Market) -> None:
+    market, worker_id = stored_market, stored_market.worker()
+    market.clock.advance(datetime(2026, 12, 31, 23, 59, 59, 999999, tzinfo=UTC) - market.clock.now())
+    expected: dict[date, list[int]] = {}
+    for number, step in enumerate((0, 0, 0.000001, 40000, 50000)):
+        market.clock.advance(timedelta(seconds=step))
+        assignment_id = market.submitted(market.create_hit(Reward=f"0.{11 + number}"), worker_id)
+        market.client.approve_assignment(AssignmentId=assignment_id)
+        bonus = f"{number}.07"
+        market.client.send_bonus(WorkerId=worker_id, AssignmentId=assignment_id, BonusAmount=bonus, Reason="Good.")
+        day = expected.setdefault(market.clock.now().date(), [0, 0])
+        day[0] += 11 + number
+        day[1] += 100 * number + 7
+
+    earnings = market.engine.earnings(worker_id)
+
+    assert [(one.day, int(one.approved * 100), int(one.bonuses * 100)) for one in earnings.days] == [
+        (day, *cents) for day, cents in sorted(expected.items(), reverse=True)
+    ]
+    assert [str(one.day) for one in earnings.days] == ["2027-01-02", "2027-01-01", "2026-12-31"]
+    assert (earnings.approved, earnings.bonuses) == (Decimal("0.65"), Decimal("10.35"))
+
+
+def test_earnings_read_a_row_for_a_day_however_many_were_earned_on_it(market: Market) -> None:
+    worker_id = market.worker()
+    for _ in range(5):
+        market.client.approve_assignment(AssignmentId=market.submitted(market.create_hit(), worker_id))
+    market.submitted(market.create_hit(), worker_id)
+    fetched: list[tuple[Any, ...]] = []
+
+    def watch(connection: Any, _record: object, _proxy: object) -> None:
+        connection.row_factory = lambda _cursor, row: fetched.append(row) or row
+
+    event.listen(market.engine.store.engine, "checkout", watch)
+    earnings = market.engine.earnings(worker_id)
+
+    assert (earnings.approved, earnings.pending) == (Decimal("1.50"), Decimal("0.30"))
+    # The worker's own row, one day, what is pending, and what the engine asks before each call.
+    assert 3 <= len(fetched) <= 6, fetched
 
 
 def test_history_comes_in_pages_and_as_a_whole(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,12 @@ DEEDS: dict[str, Callable[[Scene], Callable[[], object]]] = {
     "submit": lambda s: lambda: s.engine.external_submit(s.market.accepted(s.hit_id, s.worker_id), {"a": ["1"]}),
     "history": lambda s: lambda: s.engine.work_history(s.worker_id),
     "all history": lambda s: lambda: list(s.engine.all_work(s.worker_id)),
+    "earnings": lambda s: lambda: s.engine.earnings(s.worker_id),
+    "console's HITs": lambda s: lambda: s.engine.requester_hits(s.requester_id),
+    "console's HITs of a status": lambda s: lambda: s.engine.requester_hits(s.requester_id, status="Reviewable"),
+    "console's reviews": lambda s: lambda: s.engine.waiting_assignments(s.requester_id),
+    "console's assignments": lambda s: lambda: s.engine.hit_assignments(s.requester_id, s.done),
+    "console's lines": lambda s: lambda: s.engine.account_lines(s.requester_id),
     "settle": lambda s: s.settles(),
 }
 

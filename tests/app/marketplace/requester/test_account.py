@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+import pytest
+from flask import Flask
+
+from hits.marketplace import pages, requester_site
 from hits.marketplace.engine import Marketplace
-from tests.app.marketplace.conftest import PASSWORD, Account, Visitor, accepted
+from tests.app.marketplace.conftest import PASSWORD, Account, Visitor, accepted, hit_params, new_worker
+from tests.app.marketplace.requester.conftest import handed_in
 
 
 def test_the_overview_shows_money_hits_and_what_waits(
@@ -99,3 +105,37 @@ def test_another_requesters_key_does_not_exist(other_console: Visitor, engine: M
     assert other_console.post(address).status_code == 404
     assert engine.access_keys(account.requester_id)[0].revoked_at is None
     assert account.access_key_id not in other_console.get("/requester/keys").text
+
+
+def test_lists_that_were_counted_to_a_limit_say_so(
+    console: Visitor, engine: Marketplace, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "COUNTED", 50)
+    for number in range(151):
+        engine.top_up(account.requester_id, Decimal("1.00"), f"top-up {number}")
+
+    console.get("/requester/account")
+    assert "Page 1 of more than 2" in console.text()
+    console.get("/requester/account?page=3")
+    assert "Page 3 of 4" in console.text()
+    assert "Next page" in console.text()
+    console.get("/requester/account?page=4")
+    assert "Page 4 of 4" in console.text()
+
+
+def test_the_overview_says_that_more_waits_than_was_counted(
+    console: Visitor, engine: Marketplace, app: Flask, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "COUNTED", 1)
+    monkeypatch.setattr(requester_site, "PAGE_SIZE", 1)
+    hit = engine.call(account.requester_id, "CreateHIT", hit_params(MaxAssignments=3))["HIT"]
+    for name in ("ada", "ben", "eve"):
+        handed_in(new_worker(app, engine, name), hit)
+
+    console.get("/requester/")
+    assert "assignments to review more than 2" in console.text()
+    assert "Review them" in console.text()
+    console.get("/requester/review")
+
+    assert "More than 2 assignments wait" in console.text()
+    assert "Page 1 of more than 2" in console.text()
