@@ -53,7 +53,7 @@ def audiences() -> tuple[Audience, ...]:
     from app.care.views import bp as care
     from app.finance import bp as finance
     from app.quiz.views import bp as quiz
-    from app.requester.views import bp as requester
+    from app.requester.routes import bp as requester
     from app.site.views import bp as site
     from app.staff.access import open_to_all, role_guard
     from app.staff.views import bp as staff

@@ -22,6 +22,7 @@ from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Round, Vote
 from hits.states import AssignmentState, Verdict
 from hits.tasks import TaskSpec, task
 from hits.validations import FLAG_REASON_MAX_CHARACTERS, moderate
+from qualification.practice import waiting
 
 bp = Blueprint("requester", __name__, url_prefix="/rounds")
 
@@ -45,7 +46,7 @@ def rounds() -> ResponseReturnValue:
     """List the rounds, the newest first."""
     found = db.session.scalars(select(Round).order_by(Round.created_at.desc(), Round.id.desc())).all()
     rows = [(one, task(one.task_code), figures(db.session(), one)) for one in found]
-    return render_template("requester/rounds.html", rows=rows)
+    return render_template("requester/rounds.html", rows=rows, practising=len(waiting(db.session())))
 
 
 @bp.get("/<task_code>/<int(max=10000):number>")

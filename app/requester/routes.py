@@ -1,0 +1,8 @@
+"""Every page of the requester, on one blueprint."""
+
+from __future__ import annotations
+
+from app.requester import batches, practice, views
+from app.requester.views import bp
+
+__all__ = ["batches", "bp", "practice", "views"]
