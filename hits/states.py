@@ -91,3 +91,12 @@ class RejectionState(StrEnum):
     SENDING = "sending"
     REJECTED = "rejected"
     UNDONE = "undone"
+
+
+class Split(StrEnum):
+    """Where an example of a frozen round is used; withheld are those of no use, and those that would tie two splits."""
+
+    TRAIN = "train"
+    DEV = "dev"
+    TEST = "test"
+    WITHHELD = "withheld"

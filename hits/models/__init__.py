@@ -1,5 +1,6 @@
 """The tables of the work. Importing this package registers all of them on ``hits.db.Base.metadata``."""
 
+import hits.models.frozen  # noqa: F401 - registers its triggers
 from hits.models.care import Consent, ConsentText, Exposure, Rejection
 from hits.models.people import Worker
 from hits.models.rounds import Context, GoldItem, Hit, HitBatch, ModelVersion, Round

@@ -31,6 +31,7 @@ class Round(Base):
             " AND gold_warning_percent BETWEEN 0 AND 100",
             name="percents",
         ),
+        CheckConstraint("(frozen_at IS NULL) = (manifest_sha256 IS NULL)", name="frozen_has_manifest"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -54,6 +55,14 @@ class Round(Base):
     #: Of two people who judge each other, the most that one may judge of the other's examples.
     pair_percent: Mapped[int] = mapped_column(default=25, server_default=text("25"))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+    #: Of a round that was published elsewhere and imported: from which files, under which licence (hits.imports).
+    origin: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
+    #: From then on nothing of the round's data can change; triggers see to it (hits.models.frozen).
+    frozen_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    frozen_by: Mapped[str | None] = mapped_column(String(80))
+    #: What the data are and how they came about (hits.manifest), and the hash over it.
+    manifest: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    manifest_sha256: Mapped[str | None] = mapped_column(String(64))
 
 
 class ModelVersion(Base):

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 from hits.db import Base, UtcDateTime, by_value
 from hits.models.people import Worker
 from hits.models.rounds import Context, GoldItem, Hit, Round
-from hits.states import AssignmentState, AttemptState, Moderation, PracticeState, Verdict
+from hits.states import AssignmentState, AttemptState, Moderation, PracticeState, Split, Verdict
 
 
 class Assignment(Base):
@@ -122,6 +122,7 @@ class Example(Base):
         CheckConstraint("(retracted_at IS NULL) = (retraction_reason IS NULL)", name="retraction_has_reason"),
         # The queue: what wants votes, the oldest first.
         Index("ix_example_queue", "round_id", "verdict", "collected_at", "id"),
+        Index("ix_example_origin", "round_id", "origin", unique=True),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -155,6 +156,11 @@ class Example(Base):
     practice_state: Mapped[PracticeState | None] = mapped_column(by_value(PracticeState), index=True)
     collected_at: Mapped[datetime] = mapped_column(UtcDateTime())
     decided_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    #: Decided when the round is frozen.
+    split: Mapped[Split | None] = mapped_column(by_value(Split))
+    #: Of an imported example: its name in the published set, and what stands there besides (hits.imports.rows).
+    origin: Mapped[str | None] = mapped_column(String(120))
+    published: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
     attempt: Mapped[Attempt] = relationship()
     round: Mapped[Round] = relationship()
