@@ -77,26 +77,27 @@ def waiting(session: Session) -> Sequence[Example]:
     ).all()
 
 
-def shown_to(session: Session, assignment: Assignment) -> Sequence[PracticeGrade]:
-    """Return the grades for the writer's page, marked as shown there. Flushes, never commits.
+def show(session: Session, assignment: Assignment) -> None:
+    """Let the writer's page show the grades that no page has shown yet. Flushes, never commits.
 
-    Those are the ones that no page has shown yet, and on a reload those that this page has shown. Only grades of the
-    same task: what was said about one task helps nobody in another.
+    Only grades of the same task: what was said about one helps nobody in another.
     """
-    found = session.scalars(
+    fresh = session.scalars(
         select(PracticeGrade)
         .join(PracticeGrade.example)
         .join(Example.round)
         .where(Example.writer_id == assignment.worker_id, Round.task_code == assignment.hit.batch.round.task_code)
-        .where(
-            PracticeGrade.shown_assignment_id.is_(None) | (PracticeGrade.shown_assignment_id == assignment.id),
-        )
-        .order_by(PracticeGrade.id)
+        .where(PracticeGrade.shown_assignment_id.is_(None))
     ).all()
-    for one in found:
+    for one in fresh:
         one.shown_assignment_id = assignment.id
     session.flush()
-    return found
+
+
+def shown_on(session: Session, assignment: Assignment) -> Sequence[PracticeGrade]:
+    """Return the grades that this assignment's page shows, also when it is loaded again. Reads only."""
+    of_page = PracticeGrade.shown_assignment_id == assignment.id
+    return session.scalars(select(PracticeGrade).where(of_page).order_by(PracticeGrade.id)).all()
 
 
 def _counted(session: Session, writer_id: int, task_code: str, *states: PracticeState) -> int:

@@ -35,6 +35,7 @@ from hits.predictions import ModelUnavailable
 from hits.states import COLLECTED, AssignmentState, HitKind
 from hits.tasks import RIGHT_FROM_F1, task
 from inference.errors import ModelQueueFull, ModelWarmingUp
+from qualification import practice
 
 bp = Blueprint("worker", __name__, url_prefix="/work")
 
@@ -67,6 +68,7 @@ def work(reference: str) -> ResponseReturnValue:
         disturbs = task(hit.batch.round.task_code).content_warning is not None
         return render_template("worker/preview.html", **_terms(hit, covered=disturbs), consent_version=text.id)
     assignment = opened_assignment(hit)
+    practice.show(db.session(), assignment)
     db.session.commit()
     if assignment.state is not AssignmentState.OPENED:
         return hand_in(assignment)
@@ -255,7 +257,10 @@ def _page(
         return hand_in(assignment)
     fields = _page_fields(assignment, shown=shown, failure=failure, explanation_failed=explanation_failed)
     typed = typed or assignment.draft or {}
-    return render_template("worker/work.html", **fields, typed=typed, field_error=field_error, refusal=refusal)
+    grades = practice.shown_on(db.session(), assignment)
+    return render_template(
+        "worker/work.html", **fields, typed=typed, field_error=field_error, refusal=refusal, grades=grades
+    )
 
 
 def _page_fields(

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from hits import validations
 from hits.errors import InvalidAnswer, Refused
-from hits.models import Example, HitBatch, Worker
+from hits.models import Assignment, Example, HitBatch, Worker
 from hits.states import AssignmentState, PracticeState, Verdict
 from qualification import practice
 from qualification.grants import level_of, raise_level
@@ -193,11 +193,15 @@ def test_grades_are_shown_on_the_next_page_of_their_writer_and_task(session: Ses
     elsewhere = make_assignment(session, hit=make_hit(session, batch=other_task, context_id=None), worker=writer)
     next_page = make_assignment(session, hit=make_hit(session, batch=batch), worker=writer)
 
+    def shown(assignment: Assignment) -> list[PracticeGrade]:
+        practice.show(session, assignment)
+        return list(practice.shown_on(session, assignment))
+
     first = graded(session, examples[0])
-    assert practice.shown_to(session, other_writer) == []
-    assert practice.shown_to(session, elsewhere) == []
-    assert practice.shown_to(session, page) == [first]
+    assert shown(other_writer) == shown(elsewhere) == []
+    assert shown(page) == [first]
     second = graded(session, examples[1])
     # A reload shows what was there before.
-    assert practice.shown_to(session, page) == [first, second]
-    assert practice.shown_to(session, next_page) == []
+    assert shown(page) == [first, second]
+    assert shown(next_page) == []
+    assert shown(page) == [first, second]
