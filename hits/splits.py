@@ -154,8 +154,8 @@ class Splitter:
         wanted = [(right, said) for right in labels for said in answers]
         for split in (DEV, TEST):
             here = is_new & (codes == split)
-            members = {
-                cell: np.flatnonzero(here & (cells == self._labels[cell])) if cell in self._labels else []
+            members: dict[tuple[str, str], Codes] = {
+                cell: np.flatnonzero(here & (cells == self._labels[cell])) if cell in self._labels else cells[:0]
                 for cell in wanted
             }
             missing = [
@@ -313,7 +313,8 @@ def _bound_groups(codes: Codes, group_of: Codes, earlier: Codes) -> dict[int, li
 
 def _all_inside(group_of: Codes, moved: Codes, inside: Codes) -> Codes:
     whole = np.bincount(group_of[moved], minlength=len(group_of))
-    return np.bincount(group_of[moved & inside], minlength=len(group_of)) == whole
+    all_inside: Codes = np.bincount(group_of[moved & inside], minlength=len(group_of)) == whole
+    return all_inside
 
 
 def _follow_earlier(codes: Codes, keys: _Keys, torn: Codes) -> None:
@@ -368,8 +369,8 @@ def _compact(numbers: Codes) -> Codes:
 def _some_writers(writers: Codes, verified: Codes, part: float) -> Codes:
     """Tell which examples are of the first writers who have that part of the verified ones together."""
     sizes = np.bincount(writers[verified], minlength=int(writers.max()) + 1)
-    before = np.cumsum(sizes) - sizes
-    return (before < part * sizes.sum())[writers]
+    first: Codes = np.cumsum(sizes) - sizes < part * sizes.sum()
+    return first[writers]
 
 
 def _cut_at(
