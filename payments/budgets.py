@@ -72,6 +72,19 @@ class Limits:
 def locked_limits(session: Session, now: datetime) -> Limits:
     """Wait until nobody else commits money, keep everybody waiting until this transaction ends, return the limits."""
     _lock(session, now)
+    return _limits(session)
+
+
+def shortfall(session: Session, amount: Decimal, code: str, now: datetime) -> str | None:
+    """Return why there is no room for ``amount`` in a round at this moment, None if there is. Changes nothing."""
+    try:
+        _check_money(session, _limits(session), amount, code, now.astimezone(UTC).date())
+    except OverBudget as error:
+        return str(error)
+    return None
+
+
+def _limits(session: Session) -> Limits:
     rows = session.execute(select(Budget.scope, Budget.key, Budget.most)).all()
     return Limits({(row.scope, row.key): row.most for row in rows})
 
@@ -94,7 +107,7 @@ def set_budget(session: Session, scope: BudgetScope, key: str, most: Decimal | N
 
     A budget below what is committed already takes nothing back: it refuses what comes next. Raises InvalidBudget.
     """
-    key = _checked_key(session, scope, key)
+    key = checked_key(session, scope, key)
     most = None if most is None else usd(most)
     _lock(session, now)
     budget = session.scalar(
@@ -112,7 +125,8 @@ def set_budget(session: Session, scope: BudgetScope, key: str, most: Decimal | N
     return budget
 
 
-def _checked_key(session: Session, scope: BudgetScope, key: str) -> str:
+def checked_key(session: Session, scope: BudgetScope, key: str) -> str:
+    """Return which budget of a scope is meant, without spaces around. Raises InvalidBudget."""
     key = key.strip()
     if scope in (BudgetScope.PROJECT, BudgetScope.ASSIGNMENT):
         if key:
@@ -131,6 +145,16 @@ def _checked_key(session: Session, scope: BudgetScope, key: str) -> str:
         if not known:
             raise InvalidBudget(f"{key!r} is no worker's pseudonym. `dynahit workers list` shows them.")
     return key
+
+
+def limit_of(session: Session, scope: BudgetScope, key: str) -> Decimal | None:
+    """Return the limit that is set for exactly this, None for none."""
+    return session.scalar(select(Budget.most).where(Budget.scope == scope, Budget.key == key))
+
+
+def is_summed(scope: BudgetScope, key: str) -> bool:
+    """Tell whether one sum stands behind a budget; a cap holds for each worker or day by itself."""
+    return scope is BudgetScope.PROJECT or (scope in MONEY and key != "")
 
 
 def _is_day(text: str) -> bool:
@@ -159,7 +183,7 @@ def reserve(
     if there is not None:
         return there
     day = now.astimezone(UTC).date()
-    _check_money(session, limits, amount, batch.round, day)
+    _check_money(session, limits, amount, round_code(batch.round), day)
     reservation = Reservation(
         batch_id=batch.id,
         round_id=batch.round_id,
@@ -253,7 +277,7 @@ def keep_for(
         part = min(reservation.bonuses, cost) if in_worst_case else ZERO
         missing = cost - part
         if missing:
-            _check_money(session, limits, missing, batch.round, reservation.day)
+            _check_money(session, limits, missing, round_code(batch.round), reservation.day)
             reservation.held += missing
             reservation.changes += 1
             reservation.closed_at = None
@@ -284,10 +308,9 @@ def release(
     record_release(session, reservation, amount, now)
 
 
-def _check_money(session: Session, limits: Limits, amount: Decimal, round_: Round | None, day: date) -> None:
+def _check_money(session: Session, limits: Limits, amount: Decimal, code: str, day: date) -> None:
     if not amount:
         return
-    code = round_code(round_) if round_ is not None else ""
     for scope, key in ((BudgetScope.PROJECT, ""), (BudgetScope.ROUND, code), (BudgetScope.DAY, day.isoformat())):
         most = limits.of(scope, key)
         if most is None:
@@ -372,11 +395,10 @@ def lines(session: Session, today: date) -> list[BudgetLine]:
     wanted |= dict.fromkeys(sorted(limits, key=lambda one: (list(BudgetScope).index(one[0]), one[1])))
     found = []
     for scope, key in wanted:
-        counted = scope is BudgetScope.PROJECT or (scope in MONEY and key != "")
         most = limits.get((scope, key))
         if (scope, key) not in limits and scope is not BudgetScope.PROJECT:
             most = limits.get((scope, ""))
-        found.append(BudgetLine(scope, key, most, committed(session, scope, key) if counted else None))
+        found.append(BudgetLine(scope, key, most, committed(session, scope, key) if is_summed(scope, key) else None))
     return found
 
 

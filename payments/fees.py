@@ -93,14 +93,25 @@ class WorstCase:
 
 
 def worst_case(
-    hits: int, max_assignments: int, reward: Decimal, bonus: Decimal, *, on: date, masters: bool = False
+    hits: int,
+    max_assignments: int,
+    reward: Decimal,
+    bonus: Decimal,
+    *,
+    on: date,
+    masters: bool = False,
+    further: Sequence[tuple[int, Decimal]] = (),
 ) -> WorstCase:
-    """Return the most that ``hits`` HITs of ``max_assignments`` can cost; one assignment earns at most one bonus."""
+    """Return the most that ``hits`` HITs of ``max_assignments`` can cost; one assignment earns at most one bonus.
+
+    ``further``: how many bonuses of which amount can be earned besides.
+    """
     assignments = hits * max_assignments
+    bonuses = ((assignments, bonus), *further)
     return WorstCase(
         assignments=assignments,
         rewards=assignments * reward,
         reward_fees=assignments * reward_fee(reward, max_assignments, on=on, masters=masters),
-        bonuses=assignments * bonus,
-        bonus_fees=assignments * bonus_fee(bonus, on=on),
+        bonuses=sum((count * amount for count, amount in bonuses), ZERO),
+        bonus_fees=sum((count * bonus_fee(amount, on=on) for count, amount in bonuses), ZERO),
     )

@@ -190,7 +190,7 @@ class Reservation(Base):
 
 
 class PayoutState(StrEnum):
-    """planned -> approved -> sending (the call may have happened) -> sent -> confirmed (the marketplace's list shows it).
+    """planned -> approved -> sending (the call may have happened) -> sent -> confirmed (the list shows it).
 
     doubtful: no clear answer came, so it is looked up before anything else. failed: refused, with the cause.
     held: flagged, waits for the requester. not_due: stopped being owed before it was sent. not_submitted: the

@@ -206,8 +206,18 @@ def mark_sent(session: Session, order: Order, sent_at: datetime) -> bool:
     """
     unpaid = set(PayoutState) - PAID
     before = session.scalar(select(Payout.state).where(Payout.id == order.payout_id).with_for_update())
-    approved = {"approved_by": order.approved_by, "approved_at": order.approved_at}
-    if not change(session, order.payout_id, unpaid, state=PayoutState.SENT, sent_at=sent_at, cause=None, **approved):
+    changed = change(
+        session,
+        order.payout_id,
+        unpaid,
+        state=PayoutState.SENT,
+        sent_at=sent_at,
+        cause=None,
+        # Taken away when the promise was withdrawn meanwhile; it was given before the money moved.
+        approved_by=order.approved_by,
+        approved_at=order.approved_at,
+    )
+    if not changed:
         return False
     payout = session.get(Payout, order.payout_id, populate_existing=True)
     if payout is None:

@@ -194,7 +194,7 @@ def follow(session: Session, now: datetime) -> int:
     return sum(_follow_one(session, limits, payout, now) for payout in rows)
 
 
-def _to_follow() -> Select[tuple[Payout]]:
+def _to_follow() -> Select[Payout]:
     earns = Payout.example_id.in_(verified().where(cleared()).with_only_columns(Example.id))
     payable = Payout.assignment_id.in_(select(Assignment.id).where(Assignment.state.in_(PAYABLE)))
     by_example = Payout.example_id.is_not(None)

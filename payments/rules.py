@@ -84,6 +84,13 @@ class Extras:
             "sure_bonus": str(self.sure_bonus),
         }
 
+    def most(self, assignments: int) -> list[tuple[int, Decimal]]:
+        """Return how many bonuses of which amount so many assignments can earn at most."""
+        found = [(assignments, self.sure_bonus)] if self.sure_bonus else []
+        if self.streak_bonus:
+            found.append((assignments // self.streak_length, self.streak_bonus))
+        return found
+
     @property
     def sentences(self) -> list[str]:
         """What workers are told before they take the HIT."""

@@ -14,10 +14,15 @@ from sqlalchemy.orm import Session
 from app.settings import Settings
 from hits.clock import Clock
 from hits.models import Hit, HitBatch
+from hits.money import ZERO
 from hits.mturk.client import HitSeen, MTurk, Requirement
 from hits.mturk.errors import HitAlreadyExists, HitTypeMismatch, RequirementsMismatch
 from hits.mturk.questions import external_question
 from hits.states import HitKind, HitState
+from payments.budgets import reserve, reserve_for_validation
+from payments.errors import OverBudget
+from payments.fees import worst_case
+from payments.models import Reservation
 from qualification.requirements import check_requirements, from_json
 from qualification.validators import validator_requirement
 
@@ -85,9 +90,11 @@ def create_hits(
     """Create the batch's missing HITs and return how many there were. Commits before and after every call.
 
     A HIT whose creation was begun before is first looked for by its annotation; if it is not there and its token is
-    still remembered, the same token is sent again, and a new one otherwise. Raises MTurkError; what was created by
-    then is stored, and the next run goes on behind it.
+    still remembered, the same token is sent again, and a new one otherwise. Money is set aside first for a batch that
+    has none: OverBudget when there is no room for it. Raises MTurkError; what was created by then is stored, and the
+    next run goes on behind it.
     """
+    _reserve(session, batch_id, clock.now())
     terms = _terms(session, mturk, batch_id)
     total, existing, wanted = _missing(session, batch_id)
     known: dict[str, HitSeen] | None = None
@@ -107,6 +114,29 @@ def create_hits(
         if on_created is not None:
             on_created(existing + number, total)
     return len(wanted)
+
+
+def _reserve(session: Session, batch_id: int, now: datetime) -> None:
+    """Set the worst case of what is not created yet aside, once; a launch has done it with its rows."""
+    if session.scalar(select(Reservation.id).where(Reservation.batch_id == batch_id)) is not None:
+        session.commit()
+        return
+    batch = session.get_one(HitBatch, batch_id, populate_existing=True)
+    places = session.scalars(
+        select(Hit.max_assignments).where(Hit.batch_id == batch_id, Hit.mturk_hit_id.is_(None))
+    ).all()
+    worst = [worst_case(1, count, batch.reward, batch.bonus, on=now.date()) for count in places]
+    amount = sum((one.total for one in worst), ZERO)
+    try:
+        if batch.kind is HitKind.VALIDATION:
+            reserve_for_validation(session, batch, amount, now=now)
+        else:
+            bonuses = sum((one.bonuses + one.bonus_fees for one in worst), ZERO)
+            reserve(session, batch, amount, now=now, bonuses=bonuses)
+    except OverBudget:
+        session.rollback()
+        raise
+    session.commit()
 
 
 def _terms(session: Session, mturk: MTurk, batch_id: int) -> _Terms:

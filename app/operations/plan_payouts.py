@@ -9,15 +9,18 @@ from sqlalchemy.orm import Session
 
 from hits.clock import Clock
 from payments import approvals, planning
+from payments.releases import release_unused
 
 
 @dataclass(frozen=True)
 class Planned:
-    """What one planning did: new rows, rows that followed what they are owed for, rows that may be paid now."""
+    """What one planning did: new rows, rows that followed what they are owed for, rows that may be paid now,
+    batches that gave back what they can't need."""
 
     new: int
     followed: int
     approved: int
+    released: int
 
 
 def plan_payouts(session: Session, clock: Clock, *, endpoint: str, approval_limit: Decimal | None) -> Planned:
@@ -35,5 +38,6 @@ def plan_payouts(session: Session, clock: Clock, *, endpoint: str, approval_limi
             break
         session.commit()
     approved = approvals.authorise(session, endpoint, approval_limit, now)
+    released = release_unused(session, now)
     session.commit()
-    return Planned(new, followed, approved)
+    return Planned(new, followed, approved, released)
