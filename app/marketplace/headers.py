@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from flask import Flask, g
 from flask.wrappers import Response
@@ -13,6 +14,9 @@ from app.marketplace.settings import origin_text
 
 # Windows that a page opens are sites of their own. This site's policy for openers keeps them from getting hold of it.
 SANDBOX = "allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox allow-modals allow-same-origin"
+
+#: How long a browser asks for the site by https only, once it has seen it so.
+_YEAR_SECONDS: Final = 31_536_000
 
 
 def allow_frame(url: str) -> None:
@@ -60,6 +64,8 @@ def init_headers(app: Flask) -> None:
         headers = response.headers
         headers["X-Content-Type-Options"] = "nosniff"
         headers["Referrer-Policy"] = "no-referrer"
+        if settings().site.scheme == "https":
+            headers["Strict-Transport-Security"] = f"max-age={_YEAR_SECONDS}"
         if response.mimetype == "text/html":
             headers["Cache-Control"] = "no-store"
         if g.get("content_page"):

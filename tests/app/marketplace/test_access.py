@@ -424,3 +424,29 @@ def test_a_chosen_language_is_kept(site: Callable[..., Flask], engine: Marketpla
     for wanted, kept in (("en", "en"), ("", None), ("xx", None)):
         person.post("/profile/language", {"language": wanted})
         assert engine.authenticate_worker("ada", PASSWORD).language == kept
+
+
+@pytest.mark.parametrize(
+    ("addresses", "is_one"),
+    [
+        ([f"2001:db8:1:2:{number:x}::1" for number in range(1, 5)], True),
+        ([f"2001:db8:1:{number:x}::1" for number in range(1, 5)], False),
+        ([f"::ffff:192.0.2.{number}" for number in range(1, 5)], False),
+        (["::ffff:192.0.2.7", "192.0.2.7", "::ffff:c000:207", "192.0.2.7"], True),
+        ([f"192.0.2.{number}" for number in range(1, 5)], False),
+        (["fe80::1%eth0", "fe80::2%eth0", "fe80::3", "fe80::4"], True),
+        (["unknown"] * 4, True),
+    ],
+)
+def test_a_network_of_one_household_is_one_client(
+    site: Callable[..., Flask], addresses: list[str], is_one: bool
+) -> None:
+    person = visitor_of(site(sign_in_limit="3 per hour"))
+    person.get("/sign-in")
+
+    answers = []
+    for number, address in enumerate(addresses):
+        person.client.environ_base["REMOTE_ADDR"] = address
+        answers.append(person.post("/sign-in", {"user_name": f"guess{number}", "password": "x"}).status_code)
+
+    assert answers == [422, 422, 422, 429 if is_one else 422]
