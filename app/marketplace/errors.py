@@ -41,6 +41,7 @@ STATUS: dict[type[refusals.SiteError], int] = {
     refusals.LinkUnfit: 410,
     refusals.AddressTaken: 409,
     refusals.AccountDisabled: 403,
+    refusals.MailsAskedTooOften: 429,
     refusals.DisputeNotPossible: 409,
     refusals.AlreadyDisputed: 409,
 }

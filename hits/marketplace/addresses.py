@@ -76,9 +76,13 @@ def ask(
 def ask_to_confirm(transaction: Transaction, row: WorkerRow | RequesterRow, address: str, language: str | None) -> None:
     """Send a link to an address that makes it this account's."""
     if isinstance(row, RequesterRow):
-        mails.queue(transaction, mails.REQUESTER_CONFIRM, address, language=language, requester_id=row.requester_id)
+        account_id = row.requester_id
+        mails.queue(
+            transaction, mails.REQUESTER_CONFIRM, address, about=account_id, language=language, requester_id=account_id
+        )
     else:
-        mails.queue(transaction, mails.CONFIRM, address, language=language, worker_id=row.worker_id)
+        account_id = row.worker_id
+        mails.queue(transaction, mails.CONFIRM, address, about=account_id, language=language, worker_id=account_id)
 
 
 def confirmation(transaction: Transaction, kind: str, token: str, *, confirm: bool) -> str:
@@ -114,9 +118,9 @@ def _change(
     give(transaction, row, address, confirmed=confirmed)
     if is_same:
         return
-    name = row.name if isinstance(row, RequesterRow) else row.user_name
+    account_id, name = (row.requester_id, row.name) if isinstance(row, RequesterRow) else (row.worker_id, row.user_name)
     if before is not None:
-        mails.queue(transaction, mails.ADDRESS_CHANGED, before, language=language, user_name=name)
+        mails.queue(transaction, mails.ADDRESS_CHANGED, before, about=account_id, language=language, user_name=name)
     if isinstance(row, RequesterRow):
         actor = Actor.requester(row.requester_id)
         audit.record(transaction, actor, "e-mail address changed", "requester", row.requester_id)

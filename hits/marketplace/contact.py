@@ -186,7 +186,7 @@ def _tell_by_mail(transaction: Transaction, requester_id: str) -> None:
         MailRow.kind == mails.WORKER_WROTE, MailRow.address == requester.email, MailRow.state == "Waiting"
     )
     if transaction.session.scalar(waiting.limit(1)) is None:
-        mails.queue(transaction, mails.WORKER_WROTE, requester.email)
+        mails.queue(transaction, mails.WORKER_WROTE, requester.email, about=requester_id)
 
 
 def _check_rate(transaction: Transaction, condition: ColumnElement[bool], most: int, said: Words) -> None:

@@ -5,6 +5,7 @@ SiteError                        a refusal that a person reads
   NotSignedIn                    wrong user name or password
   InvitationUnknown / InvitationUsed
   UserNameTaken / UserNameUnfit / PasswordUnfit / PasswordWrong / AddressUnfit / AddressTaken / LinkUnfit
+  MailsAskedTooOften
   WorkerUnknown / HitUnknown / HitNotAvailable / HitNotShown / ElementsMissing / HitGroupEmpty / NotQualified
   AlreadyWorkedOn
   AssignmentUnknown / AssignmentNotHeld / AssignmentReturned / TooLate / AlreadySubmitted
@@ -581,6 +582,22 @@ class WroteTooOften(SiteError):
                 "%(sent)s That is as many as can be sent within 24 hours. Nothing was sent now. "
                 "You can send another one from %(moment)s UTC on.",
                 sent=sent,
+                moment=_minute(again_at),
+            )
+        )
+        self.again_at = again_at
+
+
+class MailsAskedTooOften(SiteError):
+    """More mails with a link in a day than one account may ask for, or one address gets."""
+
+    def __init__(self, most: int, again_at: datetime) -> None:
+        """Name the limit and the time."""
+        super().__init__(
+            words(
+                "%(most)d mails with a link were asked for within 24 hours, and no more are sent. Look among the "
+                "unwanted mail too. Another one can be asked for from %(moment)s UTC on.",
+                most=most,
                 moment=_minute(again_at),
             )
         )

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from hits.marketplace import links, outbox
 from hits.marketplace.clock import Clock
 from hits.marketplace.database import Store
+from hits.marketplace.errors import MailsAskedTooOften
 from hits.marketplace.identifiers import new_entity_id
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import MailRow, RequesterRow, WorkerRow
@@ -28,6 +29,13 @@ PASSWORD_CHANGED: Final = "password changed"  # noqa: S105  # a kind of mail
 ADDRESS_CHANGED: Final = "address changed"
 PAYOUT_CHANGED: Final = "payout changed"
 WORKER_WROTE: Final = "worker wrote"
+
+#: What somebody asks for by a form, to any address; the rest are news for one's own.
+_ASKED: Final = frozenset({WORKER_RESET, REQUESTER_RESET, SIGN_UP, CONFIRM, REQUESTER_CONFIRM})
+#: So many mails in 24 hours that are asked for, by one account or to one address, and so many news of one kind.
+MOST_ASKED: Final = 10
+MOST_NEWS: Final = 20
+_DAY: Final = timedelta(days=1)
 
 RESET_LIFE: Final = timedelta(hours=1)
 LINK_LIFE: Final = timedelta(days=1)
@@ -70,9 +78,28 @@ class MailReport:
     waiting: int
 
 
-def queue(transaction: Transaction, kind: str, address: str, *, language: str | None = None, **details: Any) -> bool:
-    """Queue a mail of one of the kinds above in this transaction; False if this marketplace sends no mail."""
+def queue(
+    transaction: Transaction, kind: str, address: str, *, about: str = "", language: str | None = None, **details: Any
+) -> bool:
+    """Queue a mail of one of the kinds above in this transaction; False if none goes out.
+
+    That is so where no mail is sent, and for news beyond those that an account, `about`, gets in a day. What people
+    ask for counts for that account too, or for the address if there is none yet: raises MailsAskedTooOften.
+    """
     if not transaction.settings.sends_mail:
+        return False
+    is_asked = kind in _ASKED
+    counts_for = storable(f"{'asked' if is_asked else kind}: {about or address.strip().casefold()}")
+    most = MOST_ASKED if is_asked else MOST_NEWS
+    newest = transaction.session.scalars(
+        select(MailRow.recorded_at)
+        .where(MailRow.counts_for == counts_for, MailRow.recorded_at > transaction.now - _DAY)
+        .order_by(MailRow.recorded_at.desc())
+        .limit(most)
+    ).all()
+    if len(newest) >= most:
+        if is_asked:
+            raise MailsAskedTooOften(most, newest[-1] + _DAY)
         return False
     life = {
         WORKER_RESET: RESET_LIFE,
@@ -86,6 +113,7 @@ def queue(transaction: Transaction, kind: str, address: str, *, language: str | 
             mail_id=new_entity_id(),
             kind=kind,
             address=storable(address),
+            counts_for=counts_for,
             language=language,
             details=details,
             state="Waiting",
@@ -210,7 +238,7 @@ class _Draft:
 
 _IGNORE = words("If you did not ask for this, do nothing: nothing changes.")
 _HOUR = words("The link works once, for one hour.")
-_DAY = words("The link works once, for one day.")
+_ONE_DAY = words("The link works once, for one day.")
 
 
 def _worker_reset(transaction: Transaction, mail: MailRow) -> _Draft | None:
@@ -265,7 +293,7 @@ def _sign_up(transaction: Transaction, mail: MailRow) -> _Draft:
         [
             words("To finish your account, choose a user name and a password here:"),
             url,
-            _DAY,
+            _ONE_DAY,
             _IGNORE,
         ],
     )
@@ -299,7 +327,7 @@ def _confirmation(transaction: Transaction, mail: MailRow, subject: str, state: 
         [
             words("To make this the e-mail address of %(account)s, open this and press the button:", account=account),
             link(transaction, CONFIRM_PATHS[mail.kind], token),
-            _DAY,
+            _ONE_DAY,
             _IGNORE,
         ],
     )

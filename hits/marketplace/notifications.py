@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from sqlalchemy import select
 
 from hits.marketplace import events, hit_types
 from hits.marketplace.errors import (
     INVALID_TRANSPORT_ENDPOINT,
     MISSING_PARAMETERS,
+    MarketplaceError,
     request_error,
     unfit_parameter,
 )
 from hits.marketplace.identifiers import new_entity_id
 from hits.marketplace.questions import is_loopback
-from hits.marketplace.tables import NotificationRow
+from hits.marketplace.tables import EventRow, NotificationRow
 from hits.marketplace.transactions import Transaction
 
 Params = dict[str, Any]
 VERSIONS: Final = ("2006-05-05", "2014-08-15")
 WEBHOOK: Final = "Webhook"
+#: Test events that one requester can have sent in 24 hours.
+MOST_TESTS: Final = 50
 _TOPIC: Final = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?")
 _ADDRESS: Final = re.compile(r"[^\s@<>\",;:\\()\[\]]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?")
 _TEST_IDS: Final = {"hit_type_id": "3TESTHITTYPE", "hit_id": "3TESTHIT", "assignment_id": "3TESTASSIGNMENT"}
@@ -49,16 +55,36 @@ def update_settings(transaction: Transaction, requester_id: str, params: Params)
 def send_test(transaction: Transaction, requester_id: str, params: Params) -> Params:
     """Carry out SendTestEventNotification: a made-up event goes out whatever EventTypes says."""
     wanted = params["Notification"]
+    transport = checked_transport(transaction, wanted)
+    _check_number_of_tests(transaction, requester_id)
     events.record(
         transaction,
         params["TestEventType"],
         requester_id=requester_id,
         queue=new_entity_id(),
-        transport=checked_transport(transaction, wanted),
+        transport=transport,
         destination=wanted["Destination"],
         **_TEST_IDS,
     )
     return {}
+
+
+def _check_number_of_tests(transaction: Transaction, requester_id: str) -> None:
+    # Else anybody with a key could fill a stranger's mailbox, or knock at an address again and again.
+    sent = (
+        select(EventRow.seq)
+        .where(
+            EventRow.requester_id == requester_id,
+            EventRow.hit_id == _TEST_IDS["hit_id"],
+            EventRow.recorded_at > transaction.now - timedelta(days=1),
+        )
+        .limit(MOST_TESTS)
+    )
+    if len(transaction.session.scalars(sent).all()) >= MOST_TESTS:
+        raise MarketplaceError(
+            "ThrottlingException",
+            f"Rate exceeded: this marketplace sends {MOST_TESTS} test events for a requester in 24 hours.",
+        )
 
 
 def checked_transport(transaction: Transaction, wanted: Params) -> str:

@@ -288,7 +288,14 @@ def set_details(transaction: Transaction, worker_id: str, password: str, text: s
         raise PayoutDetailsUnfit(MOST_DETAILS)
     row.payout_details = _cipher(transaction).encrypt(text.encode()) if text else None
     if row.email is not None and row.email_confirmed_at is not None:
-        mails.queue(transaction, mails.PAYOUT_CHANGED, row.email, language=row.language, user_name=row.user_name)
+        mails.queue(
+            transaction,
+            mails.PAYOUT_CHANGED,
+            row.email,
+            about=row.worker_id,
+            language=row.language,
+            user_name=row.user_name,
+        )
     audit.record(transaction, Actor.worker(worker_id), "payout details changed", "worker", worker_id, given=bool(text))
 
 

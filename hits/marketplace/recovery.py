@@ -79,7 +79,10 @@ def _replace(transaction: Transaction, row: WorkerRow | RequesterRow, password: 
     is_confirmed = isinstance(row, RequesterRow) or row.email_confirmed_at is not None
     if row.email is not None and is_confirmed:
         language = row.language if isinstance(row, WorkerRow) else None
-        mails.queue(transaction, mails.PASSWORD_CHANGED, row.email, language=language, name=_name(row))
+        account_id = row.worker_id if isinstance(row, WorkerRow) else row.requester_id
+        mails.queue(
+            transaction, mails.PASSWORD_CHANGED, row.email, about=account_id, language=language, name=_name(row)
+        )
 
 
 def _name(row: WorkerRow | RequesterRow) -> str:

@@ -33,11 +33,15 @@ class EventRow(Base):
     """An event on its way out; what has the same queue and destination goes out in order."""
 
     __tablename__ = "mp_event"
-    __table_args__ = (Index(None, "state", "next_attempt_at"), Index(None, "queue", "state", "seq"))
+    __table_args__ = (
+        Index(None, "state", "next_attempt_at"),
+        Index(None, "queue", "state", "seq"),
+        Index(None, "requester_id", "hit_id", "recorded_at"),
+    )
 
     seq: Mapped[int] = mapped_column(SequenceNumber, primary_key=True)
     document_id: Mapped[str] = mapped_column(String(64), unique=True)
-    requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"), index=True)
+    requester_id: Mapped[str] = mapped_column(ForeignKey("mp_requester.requester_id"))
     queue: Mapped[str] = mapped_column(String(64))
     event_type: Mapped[str] = mapped_column(String(32))
     at: Mapped[datetime]

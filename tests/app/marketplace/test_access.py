@@ -450,3 +450,16 @@ def test_a_network_of_one_household_is_one_client(
         answers.append(person.post("/sign-in", {"user_name": f"guess{number}", "password": "x"}).status_code)
 
     assert answers == [422, 422, 422, 429 if is_one else 422]
+
+
+def test_too_many_links_for_one_address_are_a_page_that_names_the_time(
+    site: Callable[..., Flask], engine: Marketplace
+) -> None:
+    person = visitor_of(site(mail_limit="1000 per hour"))
+    person.get("/password/forgotten")
+
+    answers = [person.post("/password/forgotten", {"email": "ada@example.org"}).status_code for _ in range(11)]
+
+    assert answers == [200] * 10 + [429]
+    assert "10 mails with a link were asked for within 24 hours" in person.text()
+    assert "1 Dec" in person.text() or "2026-12-01" in person.text()

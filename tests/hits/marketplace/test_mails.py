@@ -8,11 +8,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from hits.marketplace.mails import Letter, MailReport, Undeliverable
+from hits.marketplace.errors import MailsAskedTooOften
+from hits.marketplace.mails import MOST_ASKED, MOST_NEWS, Letter, MailReport, Undeliverable
 from hits.marketplace.outbox import KEPT_FOR
 from hits.marketplace.tables import MailRow
 from hits.marketplace.words import Words
-from tests.hits.marketplace.people import House, Mailbox, house
+from tests.hits.marketplace.people import NEW, PASSWORD, House, Mailbox, house
 from tests.hits.marketplace.test_work import all_at_once
 
 
@@ -137,3 +138,71 @@ def test_once_asked_to_stop_nothing_is_begun() -> None:
 
         assert opened.engine.send_mail_due(opened.box, stop=lambda: True).waiting == 1
         assert opened.post().sent == 1
+
+
+def test_one_address_gets_so_many_links_a_day_whoever_asks_and_whatever_for(database_url: str) -> None:
+    with house(database_url) as opened:
+        engine = opened.engine
+        for number in range(MOST_ASKED // 2):
+            opened.clock.advance(minutes=1)
+            engine.ask_for_reset("Ada@example.org", requester=number % 2 == 0)
+            engine.ask_to_sign_up(" ada@EXAMPLE.org")
+
+        for call in (engine.ask_for_reset, engine.ask_to_sign_up):
+            with pytest.raises(MailsAskedTooOften, match=f"{MOST_ASKED} mails with a link") as caught:
+                call("ada@example.org")
+        engine.ask_for_reset("ben@example.org")
+        assert len(rows(opened)) == MOST_ASKED + 1
+
+        opened.clock.advance(caught.value.again_at - opened.clock.now() - timedelta(seconds=1))
+        with pytest.raises(MailsAskedTooOften):
+            engine.ask_for_reset("ada@example.org")
+        opened.clock.advance(seconds=1)
+        engine.ask_for_reset("ada@example.org")
+
+
+def test_one_account_sends_so_many_links_a_day_to_whatever_addresses(database_url: str) -> None:
+    with house(database_url) as opened:
+        engine, worker_id = opened.engine, opened.worker("ada", None)
+        requester_id = engine.create_requester("Lab", email="lab@example.org", password=PASSWORD).requester_id
+        before = len(rows(opened))
+        for change, account_id in (
+            (engine.change_address, worker_id),
+            (engine.change_requester_address, requester_id),
+        ):
+            results = all_at_once(
+                [
+                    lambda number=number, change=change, account_id=account_id: change(
+                        account_id, PASSWORD, f"stranger{number}@example.org"
+                    )
+                    for number in range(MOST_ASKED + 3)
+                ]
+            )
+            assert sorted(type(one).__name__ for one in results) == ["MailsAskedTooOften"] * 3 + ["bool"] * MOST_ASKED
+        assert len(rows(opened)) == before + 2 * MOST_ASKED
+
+
+def test_news_for_an_account_are_few_a_day_and_what_they_tell_of_is_done_all_the_same() -> None:
+    with house() as opened:
+        engine, worker_id = opened.engine, opened.worker()
+        before = len(rows(opened))
+
+        for number in range(MOST_NEWS + 2):
+            engine.set_payout_details(worker_id, PASSWORD, f"account {number}")
+
+        assert engine.payout_details(worker_id) == f"account {MOST_NEWS + 1}"
+        assert len(rows(opened)) == before + MOST_NEWS
+        engine.change_worker_password(worker_id, PASSWORD, NEW)
+        assert rows(opened)[-1].kind == "password changed"
+        opened.clock.advance(days=1)
+        engine.set_payout_details(worker_id, NEW, "account")
+        assert rows(opened)[-1].kind == "payout changed"
+
+
+def test_where_no_mail_is_sent_nothing_is_counted() -> None:
+    with house() as opened:
+        object.__setattr__(opened.engine.settings, "sends_mail", False)
+        for _ in range(MOST_ASKED + 1):
+            opened.engine.ask_for_reset("ada@example.org")
+
+        assert rows(opened) == []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hits.marketplace.deliveries import Outgoing
+from hits.marketplace.notifications import MOST_TESTS
 from tests.hits.marketplace.market import HIT_PROPERTIES, Market, refused
 
 QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/events"
@@ -207,3 +208,22 @@ def test_settings_need_an_own_type_and_something_to_set(market: Market) -> None:
         market.client.update_notification_settings(HITTypeId=hit_type, Active=True)
     with refused("RequestError", "HITTypeDoesNotExist"):
         other.update_notification_settings(HITTypeId=hit_type, Notification=notification())
+
+
+def test_a_requester_has_so_many_test_events_sent_a_day(stored_market: Market) -> None:
+    market = stored_market
+    wanted: Any = {"Notification": notification(), "TestEventType": "Ping"}
+    for _ in range(MOST_TESTS):
+        market.client.send_test_event_notification(**wanted)
+
+    with refused("ThrottlingException", says=f"{MOST_TESTS} test events"):
+        market.client.send_test_event_notification(**wanted)
+    other = market.client_for(market.other_requester())
+    other.send_test_event_notification(**wanted)
+    with refused("RequestError", "InvalidTransportEndpoint"):
+        market.client.send_test_event_notification(
+            Notification=notification(Destination="nowhere"), TestEventType="Ping"
+        )
+    market.clock.advance(days=1)
+
+    market.client.send_test_event_notification(**wanted)
