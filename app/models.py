@@ -13,7 +13,7 @@ from werkzeug.security import check_password_hash, generate_password_hash
 import hits.models  # noqa: F401 - registers its tables
 import payments.closed_months
 import payments.models  # noqa: F401 - registers its tables
-import qualification.limits_models  # noqa: F401 - registers its tables
+import qualification.limits_models
 import qualification.models  # noqa: F401 - registers its tables
 from hits.db import Base, UtcDateTime
 
@@ -110,5 +110,6 @@ class ReconcileRun(Base):
     #: Each finding: kind, subject, what, todo.
     findings: Mapped[list[dict[str, str]]] = mapped_column(JSON)
     seconds: Mapped[int] = mapped_column(default=0)
-    #: When the alert about the findings went out by mail; None while it has not, or need not.
+    #: When the mail about the findings was tried last, and when it went out; None while it has not, or need not.
+    mail_tried_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
     mailed_at: Mapped[datetime | None] = mapped_column(UtcDateTime())

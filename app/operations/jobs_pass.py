@@ -15,6 +15,7 @@ from app.operations.decide import decide_pending
 from app.operations.grant import settle_grants
 from app.operations.plan_payouts import plan_payouts
 from app.operations.practice import tell_writers
+from app.operations.reconcile_run import is_due, reconcile_and_tell, tell_again
 from app.operations.requirements import mirror_lists
 from app.operations.validation_hits import open_validation_hits
 from app.settings import Settings
@@ -48,6 +49,7 @@ class PassReport:
     listed: int = 0
     told: int = 0
     opened: int = 0
+    reconciled: int = 0
     findings: list[str] = field(default_factory=list)
     unavailable: bool = False
     broken: bool = False
@@ -70,6 +72,7 @@ class PassReport:
                 self.listed,
                 self.told,
                 self.opened,
+                self.reconciled,
             )
         )
 
@@ -88,6 +91,7 @@ class PassReport:
             "writers told of grades": self.told,
             "validation HITs opened": self.opened,
             "HITs closed": self.closed,
+            "look at the books": self.reconciled,
         }
         return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing new"
 
@@ -132,6 +136,17 @@ def jobs_pass(
     def opening() -> None:
         report.opened = open_validation_hits(session, mturk, settings, clock)
 
+    def reconciling() -> None:
+        if is_due(session, mturk.endpoint, settings, clock):
+            run = reconcile_and_tell(session, mturk, settings, clock)
+            report.reconciled = 1
+            report.findings += (
+                [] if run.clean else [f"reconcile: {run.summary} `dynahit payments reconcile` shows them."]
+            )
+        else:
+            tell_again(session, mturk.endpoint, settings, clock)
+        session.commit()
+
     _step(session, report, "collecting", collecting)
     _step(session, report, "approving", approving)
     _step(session, report, "deciding", deciding)
@@ -141,6 +156,7 @@ def jobs_pass(
     _step(session, report, "telling writers of their grades", telling)
     if open_validation:
         _step(session, report, "opening validation HITs", opening)
+    _step(session, report, "reconciling", reconciling)
     return report
 
 

@@ -262,7 +262,7 @@ def _mend_assignment(session: Session, marketplace: Marketplace, assignment: Ass
         return Mend(
             assignment_id,
             f"Assignment {assignment_id} is approved on the marketplace, which pays its reward.",
-            lambda: marketplace.approve(assignment_id),
+            lambda: _approve(session, marketplace, assignment_id),
         )
     if seen.status == "Rejected" and is_approved:
         return Mend(
@@ -295,6 +295,12 @@ def _mend_assignment(session: Session, marketplace: Marketplace, assignment: Ass
             lambda: _book_extras(session, row, extras),
         )
     raise Refused(f"Assignment {assignment_id} agrees with the marketplace and the ledger. There is nothing to mend.")
+
+
+def _approve(session: Session, marketplace: Marketplace, assignment_id: str) -> None:
+    """Approve on the marketplace, outside any transaction; nothing changes here."""
+    session.commit()
+    marketplace.approve(assignment_id)
 
 
 def _as_rejected(session: Session, row: Assignment, at: datetime, now: datetime) -> None:

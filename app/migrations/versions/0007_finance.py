@@ -90,6 +90,7 @@ def upgrade() -> None:
         sa.Column("summary", sa.String(length=1000), nullable=False),
         sa.Column("findings", sa.JSON(), nullable=False),
         sa.Column("seconds", sa.Integer(), nullable=False),
+        sa.Column("mail_tried_at", hits.db.UtcDateTime(), nullable=True),
         sa.Column("mailed_at", hits.db.UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_reconcile_run")),
     )
