@@ -53,6 +53,7 @@ def audiences() -> tuple[Audience, ...]:
     from app.care.views import bp as care
     from app.finance import bp as finance
     from app.quiz.views import bp as quiz
+    from app.requester.review import bp as review
     from app.requester.routes import bp as requester
     from app.site.views import bp as site
     from app.staff.access import open_to_all, role_guard
@@ -67,6 +68,7 @@ def audiences() -> tuple[Audience, ...]:
         Audience(quiz, hit_page_guard, by_token=True),
         Audience(care, hit_page_guard, by_token=True),
         Audience(requester, role_guard("requester")),
+        Audience(review, role_guard("requester")),
         Audience(finance, role_guard("finance")),
         Audience(staff, open_to_all),
         Audience(site, open_to_all),

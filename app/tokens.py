@@ -14,6 +14,7 @@ from hits.errors import Refused
 
 #: Serves after the deadline too, so that a late worker reads that the time is over, not that a token is old.
 GRACE_SECONDS = 3600
+SECOND_QUESTION_SECONDS = 900
 
 
 class TokenInvalid(Refused):
@@ -52,6 +53,12 @@ class Tokens:
         self._serializer = URLSafeTimedSerializer(
             secret_key, salt="dynahit.hit-page", signer=ClockSigner, signer_kwargs={"digest_method": hashlib.sha256}
         )
+        self._second = URLSafeTimedSerializer(
+            secret_key,
+            salt="dynahit.second-question",
+            signer=ClockSigner,
+            signer_kwargs={"digest_method": hashlib.sha256},
+        )
 
     def issue(self, claim: Claim, *, valid_until: datetime) -> str:
         """Return a token that serves until an hour after ``valid_until``."""
@@ -70,6 +77,20 @@ class Tokens:
         if (self._clock.now() - made_at).total_seconds() > seconds:
             raise TokenExpired
         return Claim(assignment_id, worker_id, hit_reference)
+
+    def ask_again(self, *what: str) -> str:
+        """Return a token for the second question about something grave; it serves for a quarter of an hour."""
+        return str(self._second.dumps(list(what)))
+
+    def asked_about(self, token: str) -> list[str]:
+        """Return what a second question was about. Raises TokenInvalid, TokenExpired."""
+        try:
+            found = self._second.loads(token, max_age=SECOND_QUESTION_SECONDS)
+        except SignatureExpired as error:
+            raise TokenExpired from error
+        except (BadSignature, BadData) as error:
+            raise TokenInvalid from error
+        return [str(part) for part in found]
 
     def receipt(self, assignment_id: str) -> str:
         """Return the receipt code of an assignment: always the same one, and not to be guessed."""

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
+from flask_login import current_user
 from sqlalchemy import select
 
 from app.extensions import db
 from app.models import AuditEntry
+from app.operations.review import accept_reviewed, waiting_assignment
 from app.requester.figures import figures
 from app.requester.outages import outage
 from app.services import services
@@ -17,7 +19,7 @@ from app.staff.access import audit
 from app.validator.views import readers_answer, readers_context
 from app.worker.answers import Piece, overlap_percent
 from hits.attempts import stored_answer
-from hits.errors import InvalidAnswer, NotFound, Refused
+from hits.errors import InvalidAnswer, NotFound
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Round, Vote
 from hits.states import AssignmentState, Verdict
 from hits.tasks import TaskSpec, task
@@ -86,18 +88,9 @@ def decide_flag(public_id: str) -> ResponseReturnValue:
 @bp.post("/assignments/<assignment_id>/accept")
 def accept_assignment(assignment_id: str) -> ResponseReturnValue:
     """Let an assignment that a person has looked at be approved by the next pass of the jobs."""
-    assignment = db.session.scalar(
-        select(Assignment).where(Assignment.mturk_assignment_id == assignment_id).with_for_update()
-    )
-    if assignment is None:
-        raise NotFound("This assignment is not there any more. Go back to the round.")
-    if assignment.state is not AssignmentState.SUBMITTED or assignment.review_reason is None:
-        raise Refused("This assignment waits for nobody any more. Nothing was changed.")
-    round_ = assignment.hit.batch.round
-    audit("assignment.accept", f"assignment {assignment_id}", reason=assignment.review_reason)
-    assignment.review_reason = None
+    round_ = waiting_assignment(db.session(), assignment_id).hit.batch.round
     task_code, number = round_.task_code, round_.number
-    db.session.commit()
+    accept_reviewed(db.session(), services().clock, assignment_id, by=current_user.name)
     flash("The assignment will be approved and paid by the next pass of the jobs.")
     return redirect(url_for("requester.round_page", task_code=task_code, number=number))
 

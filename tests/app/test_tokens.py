@@ -65,3 +65,17 @@ def test_a_receipt_is_always_the_same_for_an_assignment_and_differs_between_two(
     assert tokens.receipt("A1") == tokens.receipt("A1")
     assert tokens.receipt("A1") != tokens.receipt("A2")
     assert tokens.receipt("A1").startswith("DH-")
+
+
+def test_a_second_question_is_answered_within_a_quarter_of_an_hour_and_by_its_own_token_only(
+    tokens: Tokens, clock: FixedClock
+) -> None:
+    token = tokens.ask_again("1", "ASSIGNMENT", "no_work", "Nothing was done.")
+
+    assert tokens.asked_about(token) == ["1", "ASSIGNMENT", "no_work", "Nothing was done."]
+    for wrong in ("", token[:-1], tokens.issue(CLAIM, valid_until=clock.now()), Tokens("other", clock).ask_again("1")):
+        with pytest.raises(TokenInvalid):
+            tokens.asked_about(wrong)
+    clock.advance(timedelta(minutes=15, seconds=1))
+    with pytest.raises(TokenExpired):
+        tokens.asked_about(token)

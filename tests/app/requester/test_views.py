@@ -189,7 +189,7 @@ def test_an_assignment_that_was_looked_at_is_left_to_the_jobs_and_noted(
     assert entries == [
         (
             "assignment.accept",
-            f"assignment {doubtful.mturk_assignment_id}",
+            doubtful.mturk_assignment_id,
             {"reason": "Never done on our page."},
         )
     ]
