@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -37,6 +38,8 @@ DRAWN = 7
 NEEDED = 6
 #: A pool gives each person this many tries at least without showing an item twice.
 FRESH_TRIES = 2
+#: At most so many shuffles are tried; about one in ten allows to pass with one answer.
+_SHUFFLES = 200
 
 _FITS: tuple[tuple[str, str], ...] = (
     (Fit.FITS.value, "It will do: readers agree that it is what was asked for, and it keeps the rules"),
@@ -299,12 +302,26 @@ def draw(quiz: Quiz, seed: str, number: int) -> tuple[str, ...]:
     """Return the ids of the items that try ``number`` asks of the person whom ``seed`` stands for.
 
     The pool is shuffled once for each person and dealt out try by try, so that no item comes twice before the pool is
-    used up; then it is shuffled anew.
+    used up; then it is shuffled anew. Nobody passes by giving one answer to everything: a shuffle that would allow it
+    is not used.
     """
     time_through, part = divmod(number - 1, quiz.tries)
+    dealt: list[tuple[str, ...]] = []
+    for shuffle in range(_SHUFFLES):
+        dealt = _dealt(quiz, f"{seed}:{time_through}:{shuffle}")
+        if all(_most_alike(quiz, items) < quiz.needed for items in dealt):
+            break
+    return dealt[part]
+
+
+def _dealt(quiz: Quiz, seed: str) -> list[tuple[str, ...]]:
     order = sorted(item.id for item in quiz.items)
-    random.Random(f"{seed}:{time_through}").shuffle(order)  # noqa: S311 - the seed is a keyed pseudonym; nothing is secret
-    return tuple(order[part * quiz.drawn : (part + 1) * quiz.drawn])
+    random.Random(seed).shuffle(order)  # noqa: S311 - the seed holds a keyed pseudonym; a fair order, not a secret
+    return [tuple(order[start * quiz.drawn : (start + 1) * quiz.drawn]) for start in range(quiz.tries)]
+
+
+def _most_alike(quiz: Quiz, items: tuple[str, ...]) -> int:
+    return max(Counter(quiz.item(item_id).right for item_id in items).values())
 
 
 def fixed_items(quiz: Quiz) -> tuple[Item, ...]:
