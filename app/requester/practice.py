@@ -14,8 +14,8 @@ from app.extensions import db
 from app.operations.practice import grade_practice
 from app.requester.views import bp
 from app.services import services
-from app.validator.views import readers_answer, readers_context
-from app.worker.answers import Piece
+from app.validator.views import readers_answer
+from app.worker.answers import Piece, passages
 from hits.attempts import stored_answer
 from hits.errors import InvalidAnswer
 from hits.models import Example
@@ -93,7 +93,7 @@ def _waiting(example: Example) -> Waiting:
         round_name=f"{example.round.task_code.capitalize()}, round {example.round.number}",
         disturbing=spec.content_warning is not None,
         texts=(
-            *readers_context(spec, example.context.fields, example.attempt.answer),
+            *((one.label, one.pieces) for one in passages(spec, example.context.fields, example.attempt)),
             *readers_answer(spec, example.attempt.answer),
         ),
         goal=spec.label(example.goal_label).name,
