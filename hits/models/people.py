@@ -57,3 +57,23 @@ def _free_pseudonym(session: Session, mturk_worker_id: str, key: str) -> str:
         if session.scalar(select(Worker.id).where(Worker.pseudonym == pseudonym)) is None:
             break
     return pseudonym
+
+
+#: Begins the made-up ids of people of a published data set; no marketplace gives out such ids.
+_IMPORTED = "import:"
+_UNKNOWN = f"{_IMPORTED}unknown:"
+
+
+def imported_id(source: str, name: str) -> str:
+    """Return the id of a person who is called ``name`` in a published data set."""
+    return f"{_IMPORTED}{source}:{name}"
+
+
+def unknown_id(number: int) -> str:
+    """Return the id of somebody whom a published data set does not tell apart from others."""
+    return f"{_UNKNOWN}{number}"
+
+
+def is_unknown(mturk_worker_id: str) -> bool:
+    """Tell whether the id stands for somebody who is not known, so that equal ones need not be the same person."""
+    return mturk_worker_id.startswith(_UNKNOWN)

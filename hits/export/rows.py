@@ -1,0 +1,263 @@
+"""One example as it is published: its columns, what they mean, and the people in it under names of this export only."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hits.errors import InvalidInput
+from hits.export.stored import StoredExample, StoredVote
+from hits.states import Verdict
+from hits.tasks import TaskSpec
+
+#: Rises when a column changes its name or meaning; CHANGES says what came with each.
+SCHEMA_VERSION: Final = 1
+CHANGES: Final = {1: "The first version."}
+
+_VALID: Final = frozenset({Verdict.VALID_AND_MODEL_WRONG, Verdict.VALID_AND_MODEL_RIGHT})
+
+#: Column -> (kind, what it means), before and after the task's own columns. Kinds: text, texts, number, whole, yes_no,
+#: votes, by_label, span, members, words.
+BEFORE: Final[Mapping[str, tuple[str, str]]] = {
+    "id": ("text", "The example's name; it stays the same in every export."),
+}
+AFTER: Final[Mapping[str, tuple[str, str]]] = {
+    "label": ("text", "The label that counts; null where there is none."),
+    "label_from": (
+        "text",
+        "Who settled it: readers, requester, publisher (of an imported set) or writer (nobody else).",
+    ),
+    "verified": ("yes_no", "Whether somebody besides the writer settled the label."),
+    "goal_label": ("text", "The label that the writer was asked for."),
+    "verdict": ("text", "What the readers' votes say about the example, as described in the card."),
+    "fooled": ("yes_no", "Whether the target model missed the goal; null where its answer was not published."),
+    "model_id": ("text", "The target model that the writer was up against."),
+    "model_revision": ("text", "Its version."),
+    "model_label": ("text", "What it said."),
+    "model_probabilities": ("by_label", "Its probability of each label."),
+    "model_answer": ("span", "Of tasks with marked answers: the stretch that it marked."),
+    "model_confidence": ("number", "Its probability of what it said."),
+    "answer_f1": ("number", "Of tasks with marked answers: the overlap of its answer with the writer's."),
+    "ensemble_policy": ("text", "Of several models: by which rule they answered together."),
+    "ensemble_members": ("members", "Of several models: what each one said."),
+    "votes": ("votes", "Every reader's judgement, in the order in which they were given."),
+    "label_distribution": ("by_label", "How many readers gave each label."),
+    "flags": ("whole", "How many readers reported it as unfit instead."),
+    "details": ("details", "What was said besides: of the readers who agree with the label, or of the publisher."),
+    "why": ("text", "The writer's own remark on why the label is right."),
+    "tries": ("whole", "Which of the writer's tries in a row it was."),
+    "seconds": ("whole", "Seconds from the opening of the page to the question to the model."),
+    "writer": ("text", "Who wrote it, under a name of this export only; null where it is not known."),
+    "round": ("whole", "The round of collection."),
+    "split": ("text", "train, dev, test or withheld."),
+    "collected_on": ("text", "The UTC day on which the model was asked; null for imported examples."),
+    "published_id": ("text", "Of an imported example: its name in the published set."),
+    "published_split": ("text", "Of an imported example: its split there, which need not be the one here."),
+    "task_version": ("whole", "The version of the task's labels, fields and rules."),
+}
+WITH_ATTRIBUTIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "attribution": ("words", "How much each word spoke for what the model said."),
+    "goal_attribution": ("words", "The same for the label that the writer aimed at."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedExample:
+    """A published example. ``texts`` are the task's columns, by their names here; the others are described in AFTER."""
+
+    id: str
+    texts: dict[str, str | int]
+    label: str | None
+    label_from: str | None
+    verified: bool
+    goal_label: str
+    verdict: str
+    fooled: bool | None
+    model_id: str | None
+    model_revision: str | None
+    model_label: str | None
+    model_probabilities: dict[str, float] | None
+    model_answer: dict[str, Any] | None
+    model_confidence: float | None
+    answer_f1: float | None
+    ensemble_policy: str | None
+    ensemble_members: list[dict[str, Any]] | None
+    votes: list[dict[str, Any]]
+    label_distribution: dict[str, int]
+    flags: int
+    details: dict[str, list[str]] | None
+    why: str | None
+    tries: int | None
+    seconds: int | None
+    writer: str | None
+    round: int
+    split: str
+    collected_on: str | None
+    published_id: str | None
+    published_split: str | None
+    task_version: int
+    attribution: dict[str, Any] | None
+    goal_attribution: dict[str, Any] | None
+
+    def record(self, *, with_attributions: bool) -> dict[str, Any]:
+        """Return the example by column, in the columns' order."""
+        found: dict[str, Any] = {"id": self.id, **self.texts}
+        found |= {name: getattr(self, name) for name in AFTER}
+        if with_attributions:
+            found |= {name: getattr(self, name) for name in WITH_ATTRIBUTIONS}
+        return found
+
+
+class Pseudonyms:
+    """The names of people in one export: the same person has the same name in it, and another one in any other."""
+
+    def __init__(self, secret: str, export: str) -> None:
+        self._key = hmac.new(secret.encode(), f"export {export}".encode(), hashlib.sha256).digest()
+
+    def of(self, prefix: str, pseudonym: str | None) -> str | None:
+        """Return the name of the person with this pseudonym of ours."""
+        if pseudonym is None:
+            return None
+        # Prefixed by the part that somebody has, since one person may write and judge.
+        return f"{prefix}-{hmac.new(self._key, pseudonym.encode(), hashlib.sha256).hexdigest()[:12]}"
+
+
+def text_columns(spec: TaskSpec) -> dict[str, tuple[str, str]]:
+    """Return the task's columns: name in the export -> (name in the task, what it is).
+
+    A field whose name is one of the export's own columns gets ``_text`` behind it.
+    """
+    fields = [(field.name, field.label) for field in spec.context_fields]
+    fields += [(item.name, item.label) for item in spec.answer_fields]
+    span = spec.span_input
+    if span is not None:
+        fields.append((span.start_name, f"Where {span.label} begins in {span.of}, in characters"))
+    taken = {*BEFORE, *AFTER, *WITH_ATTRIBUTIONS}
+    columns = {f"{name}_text" if name in taken else name: (name, what) for name, what in fields}
+    if len(columns) != len(fields):
+        raise InvalidInput(
+            f"The fields of the {spec.code} task can't be told from the export's own columns. Rename them."
+        )
+    return columns
+
+
+def settled_label(stored: StoredExample) -> tuple[str | None, str | None]:
+    """Return the label that counts and who settled it, both None where none counts."""
+    if stored.verdict in _VALID:
+        return stored.final_label, "requester" if stored.overridden else "readers"
+    if stored.verdict is Verdict.NOT_VALIDATED:
+        if stored.origin is not None:
+            return stored.final_label, "publisher" if stored.final_label is not None else None
+        return stored.goal_label, "writer"
+    return None, None
+
+
+def exported(spec: TaskSpec, task_version: int, stored: StoredExample, pseudonyms: Pseudonyms) -> ExportedExample:
+    """Return the example as it is published."""
+    label, label_from = settled_label(stored)
+    model = stored.model or {}
+    span = spec.span_input
+    texts: dict[str, str | int] = {}
+    for column, (name, _) in text_columns(spec).items():
+        value = stored.context.get(name, stored.answer.get(name, ""))
+        texts[column] = int(value or -1) if span is not None and name == span.start_name else value
+    distribution = dict.fromkeys(spec.label_codes, 0) | Counter(vote.label for vote in stored.votes if vote.label)
+    return ExportedExample(
+        id=stored.public_id,
+        texts=texts,
+        label=label,
+        label_from=label_from,
+        verified=label_from not in (None, "writer"),
+        goal_label=stored.goal_label,
+        verdict=stored.verdict.value,
+        fooled=stored.fooled,
+        model_id=model.get("id"),
+        model_revision=model.get("revision"),
+        model_label=model.get("label"),
+        model_probabilities=_by_label(spec, model.get("probabilities")),
+        model_answer=_part(model.get("answer"), ("start", "end", "text")),
+        model_confidence=model.get("confidence"),
+        answer_f1=stored.answer_f1,
+        ensemble_policy=model.get("policy"),
+        ensemble_members=_members(spec, model.get("members")),
+        votes=[_vote(vote, pseudonyms) for vote in stored.votes],
+        label_distribution={code: distribution[code] for code in spec.label_codes},
+        flags=sum(vote.flag_reason is not None for vote in stored.votes),
+        details=_details(spec, stored, label),
+        why=stored.why or None,
+        tries=stored.tries,
+        seconds=stored.seconds,
+        writer=pseudonyms.of("w", stored.writer),
+        round=stored.round,
+        split=stored.split.value if stored.split is not None else "withheld",
+        collected_on=None if stored.origin is not None else f"{stored.asked_at:%Y-%m-%d}",
+        published_id=stored.origin,
+        published_split=(stored.published or {}).get("split"),
+        task_version=task_version,
+        attribution=_attribution(stored.attribution),
+        goal_attribution=_attribution(stored.goal_attribution),
+    )
+
+
+def _vote(vote: StoredVote, pseudonyms: Pseudonyms) -> dict[str, Any]:
+    correction = vote.correction or {}
+    return {
+        "validator": pseudonyms.of("v", vote.validator),
+        "label": vote.label,
+        # Why somebody reported a text is for the requester alone.
+        "flagged": vote.flag_reason is not None,
+        "seconds": vote.seconds,
+        "correction": [{"field": name, "value": correction[name]} for name in sorted(correction)],
+    }
+
+
+def _details(spec: TaskSpec, stored: StoredExample, label: str | None) -> dict[str, list[str]] | None:
+    names = [choice.name for choice in spec.vote_choices]
+    if not names:
+        return None
+    said: dict[str, set[str]] = {name: set() for name in names}
+    for name, values in ((stored.published or {}).get("details") or {}).items():
+        if name in said:
+            said[name].update(values)
+    for vote in stored.votes:
+        if vote.label is not None and vote.label == label:
+            for name, value in (vote.details or {}).items():
+                if name in said:
+                    said[name].add(value)
+    return {name: sorted(said[name]) for name in names}
+
+
+def _by_label(spec: TaskSpec, said: Mapping[str, float] | None) -> dict[str, float] | None:
+    return {code: said[code] for code in spec.label_codes if code in said} if said else None
+
+
+def _part(value: Mapping[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any] | None:
+    return None if value is None else {name: value.get(name) for name in names}
+
+
+def _members(spec: TaskSpec, members: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    if not members:
+        return None
+    return [
+        {
+            "model_id": one.get("model_id"),
+            "revision": one.get("revision"),
+            "label": one.get("label"),
+            "probabilities": _by_label(spec, one.get("probabilities")),
+            "answer": _part(one.get("span"), ("start", "end", "text")),
+            "confidence": one.get("confidence"),
+        }
+        for one in members
+    ]
+
+
+def _attribution(said: dict[str, Any] | None) -> dict[str, Any] | None:
+    found = _part(said, ("method", "steps", "target", "convergence_delta", "converged"))
+    if found is None or said is None:
+        return None
+    words = [_part(word, ("field", "start", "end", "text", "score")) for word in said["words"]]
+    return {**found, "words": words}
