@@ -135,10 +135,10 @@ def test_the_whole_loop_ends_decided_paid_and_closed(crowd: Crowd) -> None:
         ("validation", "closed"),
     ]
     assert [cents for kind, cents in found["booked"] if kind == "reward"] == [
-        [-36, 6, 30],
-        [-36, 6, 30],
-        [-30, 5, 25],
-        [-30, 5, 25],
+        [-36, -36, 6, 30, 36],
+        [-36, -36, 6, 30, 36],
+        [-30, -30, 5, 25, 30],
+        [-30, -30, 5, 25, 30],
     ]
 
 
