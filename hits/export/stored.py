@@ -96,7 +96,7 @@ def id_pages(session: Session, round_id: int, size: int = 5000) -> Iterator[list
 
 def order_of(pairs: Iterator[list[tuple[int, str]]]) -> Order:
     """Return the examples in their one order; it takes some fifty bytes for each."""
-    import numpy as np  # noqa: PLC0415 - slow to import, and exports of a running round need none of it
+    import numpy as np
 
     ids, first, second = array("q"), array("Q"), array("Q")
     for page in pairs:

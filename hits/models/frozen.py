@@ -9,43 +9,43 @@ from sqlalchemy import Table, event
 from hits.models.work import Vote
 
 WORDS: Final = "the round is frozen: its data cannot change"
-_ROUND: Final = "SELECT 1 FROM round WHERE frozen_at IS NOT NULL AND id ="
+#: Stands in the place of a manifest's hash while the splits are written and the hash is computed.
+FREEZING: Final = "freezing"
+_ROUND: Final = f"SELECT 1 FROM round WHERE manifest_sha256 != '{FREEZING}' AND id ="
 _OF_EXAMPLE: Final = (
-    "SELECT 1 FROM example JOIN round ON round.id = example.round_id WHERE round.frozen_at IS NOT NULL AND"
+    f"SELECT 1 FROM example JOIN round ON round.id = example.round_id WHERE round.manifest_sha256 != '{FREEZING}' AND"
+)
+#: The reason of a flag is what somebody wrote about a text, and goes with them when they are erased.
+_OF_VOTES: Final = (
+    "UPDATE OF example_id, gold_item_id, validator_id, label, details, correction, seconds, created_at, counted_at"
 )
 
-#: (table, what is done to it, which row, the condition under which it is forbidden).
+#: (table, what is done to it, the trigger's name, the condition under which it is forbidden).
 _RULES: Final = (
-    ("example", "INSERT", "NEW", f"{_ROUND} NEW.round_id"),
-    ("example", "UPDATE", "NEW", f"{_ROUND} NEW.round_id"),
-    ("example", "UPDATE", "OLD", f"{_ROUND} OLD.round_id"),
-    ("example", "DELETE", "OLD", f"{_ROUND} OLD.round_id"),
-    ("vote", "INSERT", "NEW", f"{_OF_EXAMPLE} example.id = NEW.example_id"),
-    ("vote", "UPDATE", "NEW", f"{_OF_EXAMPLE} example.id = NEW.example_id"),
-    ("vote", "UPDATE", "OLD", f"{_OF_EXAMPLE} example.id = OLD.example_id"),
-    ("vote", "DELETE", "OLD", f"{_OF_EXAMPLE} example.id = OLD.example_id"),
-    ("attempt", "UPDATE", "OLD", f"{_OF_EXAMPLE} example.attempt_id = OLD.id"),
-    ("attempt", "DELETE", "OLD", f"{_OF_EXAMPLE} example.attempt_id = OLD.id"),
-    ("context", "UPDATE", "OLD", f"{_ROUND} OLD.round_id"),
-    ("context", "DELETE", "OLD", f"{_ROUND} OLD.round_id"),
+    ("example", "INSERT", "example_frozen_insert", f"{_ROUND} NEW.round_id"),
+    ("example", "UPDATE", "example_frozen_update", f"{_ROUND} OLD.round_id"),
+    ("example", "UPDATE", "example_frozen_move", f"{_ROUND} NEW.round_id"),
+    ("example", "DELETE", "example_frozen_delete", f"{_ROUND} OLD.round_id"),
+    ("vote", "INSERT", "vote_frozen_insert", f"{_OF_EXAMPLE} example.id = NEW.example_id"),
+    ("vote", _OF_VOTES, "vote_frozen_update", f"{_OF_EXAMPLE} example.id IN (OLD.example_id, NEW.example_id)"),
+    ("vote", "DELETE", "vote_frozen_delete", f"{_OF_EXAMPLE} example.id = OLD.example_id"),
+    ("attempt", "UPDATE", "attempt_frozen_update", f"{_OF_EXAMPLE} example.attempt_id = OLD.id"),
+    ("attempt", "DELETE", "attempt_frozen_delete", f"{_OF_EXAMPLE} example.attempt_id = OLD.id"),
+    ("context", "UPDATE", "context_frozen_update", f"{_ROUND} OLD.round_id"),
+    ("context", "DELETE", "context_frozen_delete", f"{_ROUND} OLD.round_id"),
 )
 _ROUND_KEPT: Final = (
-    "OLD.frozen_at IS NOT NULL AND (NEW.frozen_at IS NULL OR NEW.manifest_sha256 != OLD.manifest_sha256"
-    " OR NEW.task_code != OLD.task_code OR NEW.number != OLD.number)"
+    f"OLD.manifest_sha256 != '{FREEZING}' AND (NEW.manifest_sha256 IS NULL OR NEW.frozen_at IS NULL"
+    " OR NEW.manifest_sha256 != OLD.manifest_sha256 OR NEW.task_code != OLD.task_code OR NEW.number != OLD.number)"
 )
-
-
-def _named(table: str, verb: str, row: str) -> str:
-    return f"{table}_frozen_{verb.lower()}_{row.lower()}"
-
 
 #: The statements, by database; a migration runs them after adding the columns.
 FROZEN_GUARDS: Final[dict[str, tuple[str, ...]]] = {
     "sqlite": (
         *(
-            f"CREATE TRIGGER {_named(table, verb, row)} BEFORE {verb} ON {table} "
+            f"CREATE TRIGGER {name} BEFORE {verb} ON {table} "
             f"WHEN EXISTS ({condition}) BEGIN SELECT RAISE(ABORT, '{WORDS}'); END"
-            for table, verb, row, condition in _RULES
+            for table, verb, name, condition in _RULES
         ),
         f"CREATE TRIGGER round_frozen_kept BEFORE UPDATE ON round WHEN {_ROUND_KEPT} "
         f"BEGIN SELECT RAISE(ABORT, '{WORDS}'); END",
@@ -53,14 +53,13 @@ FROZEN_GUARDS: Final[dict[str, tuple[str, ...]]] = {
     "postgresql": (
         *(
             statement
-            for table, verb, row, condition in _RULES
+            for table, verb, name, condition in _RULES
             for statement in (
-                f"CREATE OR REPLACE FUNCTION {_named(table, verb, row)}() RETURNS trigger LANGUAGE plpgsql AS "
+                f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS "
                 f"$$ BEGIN IF EXISTS ({condition}) "
                 f"THEN RAISE EXCEPTION '{WORDS}' USING ERRCODE = 'integrity_constraint_violation'; END IF; "
                 f"RETURN {'OLD' if verb == 'DELETE' else 'NEW'}; END $$",
-                f"CREATE TRIGGER {_named(table, verb, row)} BEFORE {verb} ON {table} "
-                f"FOR EACH ROW EXECUTE FUNCTION {_named(table, verb, row)}()",
+                f"CREATE TRIGGER {name} BEFORE {verb} ON {table} FOR EACH ROW EXECUTE FUNCTION {name}()",
             )
         ),
         "CREATE OR REPLACE FUNCTION round_frozen_kept() RETURNS trigger LANGUAGE plpgsql AS "
@@ -71,7 +70,7 @@ FROZEN_GUARDS: Final[dict[str, tuple[str, ...]]] = {
     ),
 }
 
-_NAMES: Final = (*((table, _named(table, verb, row)) for table, verb, row, _ in _RULES), ("round", "round_frozen_kept"))
+_NAMES: Final = (*((table, name) for table, _, name, _ in _RULES), ("round", "round_frozen_kept"))
 
 #: What takes the guards away again, for a migration's way back.
 FROZEN_GUARDS_DROPPED: Final[dict[str, tuple[str, ...]]] = {
