@@ -87,6 +87,7 @@ class Wanted:
             comparator=self.comparator,
             values=self.values,
             locales=self.locales,
+            name=self.name,
         )
 
 
@@ -194,6 +195,7 @@ def as_json(requirement: Requirement) -> dict[str, Any]:
         "comparator": comparator,
         "values": list(values),
         "locales": list(requirement.locales),
+        "name": requirement.name,
     }
 
 
@@ -205,7 +207,22 @@ def from_json(kept: Mapping[str, Any]) -> Requirement:
         comparator=kept["comparator"],
         values=tuple(kept["values"]),
         locales=tuple(kept["locales"]),
+        name=kept["name"],
     )
+
+
+def words_of(requirement: Requirement, names: Mapping[str | None, str]) -> tuple[str, str, str]:
+    """Return for people which qualification it is, what it is compared with, and what it guards.
+
+    ``names`` tells further qualifications' names by id.
+    """
+    comparator, values = requirement.compared
+    sign = next((written for written, name in COMPARATORS.items() if name == comparator), comparator)
+    told = {type_id: name for name, type_id in SYSTEM.items()} | dict(names)
+    name = requirement.name or told.get(requirement.qualification_type_id, requirement.qualification_type_id)
+    guarded = {"Accept": "taking it", "PreviewAndAccept": "seeing its page", "DiscoverPreviewAndAccept": "finding it"}
+    listed = ", ".join([*map(str, values), *requirement.locales])
+    return name, f"{sign} {listed}".strip(), guarded.get(requirement.actions_guarded, requirement.actions_guarded)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def requirements_for(
 def _requirement(mturk: MTurk, settings: Settings, asked: WorkerList) -> Requirement:
     name = asked.name(settings.qualification_prefix)
     type_id = mturk.find_or_create_qualification(name, asked.description)
-    return Requirement(type_id, comparator=asked.comparator)
+    return Requirement(type_id, comparator=asked.comparator, name=name)
 
 
 @dataclass

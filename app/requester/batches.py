@@ -14,6 +14,7 @@ from hits.errors import NotFound
 from hits.models import HitBatch
 from hits.states import HitKind
 from qualification.limits_models import EVERY_ROUND
+from qualification.requirements import words_of
 from qualification.wages import LEFT_OPEN_FROM, LEFT_OPEN_TIMES, batch_wage
 
 
@@ -24,9 +25,11 @@ def batch_page(batch_id: int) -> ResponseReturnValue:
     if batch is None:
         raise NotFound(f"There is no batch {batch_id}.")
     round_ = batch.round
-    floor = services().settings.wage_floor
+    settings = services().settings
+    floor = settings.wage_floor
     wage = batch_wage(db.session(), batch)
-    asked = [str(one) for one in requirements_of(batch)]
+    names = {batch.qualification_type_id: settings.validator_qualification}
+    asked = [words_of(one, names) for one in requirements_of(batch)]
     # Reading the rules ends the transaction, so that all else is read before.
     fields = {
         "batch": batch,

@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -92,6 +92,8 @@ class Requirement:
     comparator: str = ""
     values: tuple[int, ...] = ()
     locales: tuple[str, ...] = ()
+    #: Of the qualification type, where it is known; for people, the marketplace has the id.
+    name: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         comparator, values = self.compared

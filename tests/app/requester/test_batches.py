@@ -37,7 +37,10 @@ def batch_id(session_factory: sessionmaker[Session]) -> int:
             minutes=6,
             practice=3,
             wage_reason="A pilot <b>of five</b>.",
-            requirements=[as_json(Requirement("QUALIFICATION1", comparator="DoesNotExist"))],
+            requirements=[
+                as_json(Requirement("QUALIFICATION1", comparator="DoesNotExist", name="other work")),
+                as_json(Requirement("000000000000000000L0", 95)),
+            ],
         )
         for minutes in (6, 6, 10, 12, 600):
             make_assignment(
@@ -75,7 +78,10 @@ def test_the_wage_is_shown_as_it_was_measured(requester: FlaskClient, batch_id: 
 def test_requirements_and_the_rules_that_hold_are_listed(requester: FlaskClient, batch_id: int) -> None:
     page = requester.get(f"/rounds/batches/{batch_id}").text
 
-    assert "QUALIFICATION1 not held, DiscoverPreviewAndAccept" in page
+    asked = BeautifulSoup(page, "lxml").find("table")
+    assert [cell.get_text() for cell in asked.tbody.find_all(["th", "td"])] == [
+        "other work", "not held", "finding it", "percent-approved", ">= 95", "finding it",
+    ]  # fmt: skip
     assert "each worker at most 20 HITs in a day (UTC)" in page
     assert "at most 7" not in page
     assert "3 examples must pass a reviewer" in page
@@ -93,7 +99,7 @@ def test_a_wage_below_the_floor_is_marked_with_the_way_to_mend_it(
 
     assert "below the floor</h2>" not in before
     assert "This is below the floor" in after
-    assert f"dynahit hits topup {batch_id} --plan" in after
+    assert f"dynahit hits topup {batch_id} --hourly 2.00 --plan" in after
 
 
 def test_a_batch_without_work_or_rules_says_so(requester: FlaskClient, session_factory: sessionmaker[Session]) -> None:
