@@ -17,6 +17,7 @@ from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.tables import AccessKeyRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import AccessKey, AccessKeyInfo
+from hits.marketplace.words import words
 
 _IN_FORCE: Final = select(AccessKeyRow.encrypted_secret, AccessKeyRow.requester_id).where(
     AccessKeyRow.access_key_id == bindparam("access_key_id"), AccessKeyRow.revoked_at.is_(None)
@@ -52,8 +53,11 @@ def reveal(store: Store, settings: MarketplaceSettings, access_key_id: str) -> t
         return _decrypted(settings.secret_key, bytes(row.encrypted_secret)), row.requester_id
     except InvalidToken as error:
         raise OperatorError(
-            f"The secret of access key {access_key_id} was stored under another secret_key; "
-            "start the marketplace with the old secret_key, or create a new access key."
+            words(
+                "The secret of access key %(key)s was stored under another secret_key; start the marketplace with the "
+                "old secret_key, or create a new access key.",
+                key=access_key_id,
+            )
         ) from error
 
 
@@ -75,7 +79,7 @@ def revoke(transaction: Transaction, requester_id: str, access_key_id: str, by: 
     """
     row = transaction.session.get(AccessKeyRow, access_key_id)
     if row is None or row.requester_id != requester_id:
-        raise OperatorError(f"Requester {requester_id} has no access key {access_key_id!r}.")
+        raise OperatorError(words("Requester %(id)s has no access key “%(key)s”.", id=requester_id, key=access_key_id))
     if row.revoked_at is None:
         row.revoked_at = transaction.now
         audit.record(transaction, by, "access key revoked", "requester", requester_id, access_key_id=access_key_id)

@@ -21,6 +21,7 @@ from hits.marketplace.money import from_cents, to_cents
 from hits.marketplace.tables import AccountEntryRow, PayoutRunRow, RequesterRow
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import AccountEntry, Balance, Requester
+from hits.marketplace.words import words
 
 #: Who a test server without authentication acts for; the address is unique and gets no mail.
 DEFAULT_ADDRESS: Final = "test-requester@localhost.invalid"
@@ -41,10 +42,10 @@ def create(transaction: Transaction, name: str, *, email: str | None, password: 
     Raises OperatorError for a blank or overlong name, and for an e-mail address in use.
     """
     if not 0 < len(name.strip()) <= 200:
-        raise OperatorError(f"A requester's name has 1 to 200 characters, got {name!r}.")
+        raise OperatorError(words("A requester's name has 1 to 200 characters, got “%(name)s”.", name=name))
     address = email.strip().casefold() if email else None
     if address and transaction.session.scalar(select(RequesterRow).where(RequesterRow.email == address)):
-        raise OperatorError(f"Another requester has the e-mail address {address}.")
+        raise OperatorError(words("Another requester has the e-mail address %(address)s.", address=address))
     row = RequesterRow(
         requester_id=new_customer_id(),
         name=name.strip(),
@@ -67,8 +68,10 @@ def default(transaction: Transaction, play_money: Decimal) -> Requester:
     """
     if transaction.session.scalar(select(PayoutRunRow.run_id).limit(1)) is not None:
         raise OperatorError(
-            "Workers are paid from this database (it has payout runs), so it is not one for play money. "
-            "Use a database of its own for tests: set MARKETPLACE_DATABASE_URL, or another DYNAHIT_HOME."
+            words(
+                "Workers are paid from this database (it has payout runs), so it is not one for play money. "
+                "Use a database of its own for tests: set MARKETPLACE_DATABASE_URL, or another DYNAHIT_HOME."
+            )
         )
     row = transaction.session.scalar(select(RequesterRow).where(RequesterRow.email == DEFAULT_ADDRESS))
     if row is not None:
@@ -97,7 +100,7 @@ def find(transaction: Transaction, requester_id: str) -> RequesterRow:
     """
     row = transaction.session.get(RequesterRow, requester_id)
     if row is None:
-        raise NothingThere(f"There is no requester {requester_id!r}.")
+        raise NothingThere(words("There is no requester “%(id)s”.", id=requester_id))
     return row
 
 
@@ -145,9 +148,15 @@ def top_up(transaction: Transaction, requester_id: str, amount: Decimal, note: s
     try:
         cents = to_cents(amount)
     except (ValueError, InvalidOperation) as error:
-        raise OperatorError(f"{amount} is not a positive amount of dollars and cents, such as 25.00.") from error
+        raise OperatorError(
+            words("%(amount)s is not a positive amount of dollars and cents, such as 25.00.", amount=amount)
+        ) from error
     if not 0 < cents < 10**15:
-        raise OperatorError(f"A top-up must be more than nothing and less than 10 trillion dollars, got {amount}.")
+        raise OperatorError(
+            words(
+                "A top-up must be more than nothing and less than 10 trillion dollars, got %(amount)s.", amount=amount
+            )
+        )
     find(transaction, requester_id)
     row = lock(transaction, requester_id)
     enter(transaction, row, "deposit", deposited=cents, note=note)

@@ -121,7 +121,7 @@ def reply(transaction: Transaction, requester_id: str, message_id: str, text: st
         )
     )
     if row is None or row.worker_id is None:
-        raise NothingThere(f"There is no worker's message {message_id!r} in this inbox.")
+        raise NothingThere(words("There is no worker's message “%(id)s” in this inbox.", id=message_id))
     answer = checked_text(text)
     row.answered_at = row.answered_at or transaction.now
     title = _title(transaction, row.hit_id)

@@ -86,7 +86,7 @@ def reply(transaction: Transaction, requester_id: str, dispute_id: str, text: st
     """
     row = _lock(transaction, dispute_id)
     if row is None or row.requester_id != requester_id:
-        raise NothingThere(f"There is no dispute {dispute_id!r}.")
+        raise NothingThere(words("There is no dispute “%(id)s”.", id=dispute_id))
     _require_open(row)
     row.reply, row.replied_at = _fit(text), transaction.now
     return _one(transaction, dispute_id)
@@ -231,7 +231,7 @@ def one(transaction: Transaction, dispute_id: str, *, requester_id: str | None =
     """
     found = _one(transaction, dispute_id)
     if requester_id is not None and found.requester_id != requester_id:
-        raise NothingThere(f"There is no dispute {dispute_id!r}.")
+        raise NothingThere(words("There is no dispute “%(id)s”.", id=dispute_id))
     return found
 
 
@@ -265,7 +265,7 @@ def _fit(text: str) -> str:
 def _find(transaction: Transaction, dispute_id: str) -> DisputeRow:
     row = transaction.session.scalar(select(DisputeRow).where(DisputeRow.dispute_id == dispute_id))
     if row is None:
-        raise NothingThere(f"There is no dispute {dispute_id!r}.")
+        raise NothingThere(words("There is no dispute “%(id)s”.", id=dispute_id))
     return row
 
 
@@ -288,7 +288,7 @@ def _one(transaction: Transaction, dispute_id: str) -> Dispute:
     transaction.session.flush()
     row = transaction.session.execute(_joined().where(DisputeRow.dispute_id == dispute_id)).one_or_none()
     if row is None:
-        raise NothingThere(f"There is no dispute {dispute_id!r}.")
+        raise NothingThere(words("There is no dispute “%(id)s”.", id=dispute_id))
     return _view(*row)
 
 

@@ -16,6 +16,7 @@ from hits.marketplace.clock import Clock, MovableClock, SystemClock
 from hits.marketplace.errors import OperatorError
 from hits.marketplace.settings import MarketplaceSettings
 from hits.marketplace.transactions import Transaction
+from hits.marketplace.words import words
 
 Look = Callable[[Session, datetime], bool]
 Result = TypeVar("Result")
@@ -71,9 +72,9 @@ class EngineCore:
         Raises OperatorError unless the settings let the clock be moved, and for a step back.
         """
         if not self.settings.movable_clock:
-            raise OperatorError("This marketplace's clock cannot be moved; movable_clock is for test servers.")
+            raise OperatorError(words("This marketplace's clock cannot be moved; movable_clock is for test servers."))
         if step < timedelta(0):
-            raise OperatorError(f"A clock can be moved forward only, got {step}.")
+            raise OperatorError(words("A clock can be moved forward only, got %(step)s.", step=step))
         self.store.move_clock(step)
         self.settle()
         return self.clock.now()

@@ -15,6 +15,7 @@ from hits.marketplace.errors import NothingThere, NotSignedIn, OperatorError
 from hits.marketplace.identifiers import new_customer_id
 from hits.marketplace.tables import OperatorRow
 from hits.marketplace.transactions import Transaction
+from hits.marketplace.words import words
 
 LEAST_PASSWORD: Final = 12
 _NAME: Final = re.compile(r"\w[\w.@+-]{0,62}\w")
@@ -28,7 +29,11 @@ def add(transaction: Transaction, by: Actor, name: str, password: str) -> Operat
     name = unicodedata.normalize("NFKC", name).strip()
     if not _NAME.fullmatch(name):
         raise OperatorError(
-            f"An operator's name has 2 to 64 characters: letters, digits, and . _ - @ + between them; got {name!r}."
+            words(
+                "An operator's name has 2 to 64 characters: letters, digits, and . _ - @ + between them; got "
+                "“%(name)s”.",
+                name=name,
+            )
         )
     row = OperatorRow(
         operator_id=new_customer_id(),
@@ -42,7 +47,9 @@ def add(transaction: Transaction, by: Actor, name: str, password: str) -> Operat
         with transaction.session.begin_nested():
             transaction.session.add(row)
     except IntegrityError as error:
-        raise OperatorError(f"There is an operator {name!r} already. Choose another name.") from error
+        raise OperatorError(
+            words("There is an operator “%(name)s” already. Choose another name.", name=name)
+        ) from error
     audit.record(transaction, by, "operator added", "operator", row.operator_id, name=name)
     return view(row)
 
@@ -54,7 +61,7 @@ def set_password(transaction: Transaction, by: Actor, name: str, password: str) 
     """
     row = _named(transaction, name)
     if row.closed_at is not None:
-        raise OperatorError(f"The operator {row.name!r} is closed. Add another account.")
+        raise OperatorError(words("The operator “%(name)s” is closed. Add another account.", name=row.name))
     row.password_hash = _hashed(transaction, password)
     row.password_set_at = transaction.now
     audit.record(transaction, by, "operator's password changed", "operator", row.operator_id, name=row.name)
@@ -111,13 +118,21 @@ def view(row: OperatorRow) -> Operator:
 def _named(transaction: Transaction, name: str) -> OperatorRow:
     row = transaction.session.scalar(select(OperatorRow).where(OperatorRow.name_key == key_of(name)))
     if row is None:
-        raise NothingThere(f"There is no operator {name!r}. `dynahit marketplace operator list` shows them.")
+        raise NothingThere(
+            words("There is no operator “%(name)s”. `dynahit marketplace operator list` shows them.", name=name)
+        )
     return row
 
 
 def _hashed(transaction: Transaction, password: str) -> str:
     if not LEAST_PASSWORD <= len(password) <= passwords.MOST_LENGTH:
-        raise OperatorError(f"An operator's password has {LEAST_PASSWORD} to {passwords.MOST_LENGTH} characters.")
+        raise OperatorError(
+            words(
+                "An operator's password has %(least)s to %(most)s characters.",
+                least=LEAST_PASSWORD,
+                most=passwords.MOST_LENGTH,
+            )
+        )
     return passwords.hashed(password, n=transaction.settings.scrypt_n)
 
 

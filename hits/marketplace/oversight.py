@@ -45,7 +45,9 @@ def find_worker(transaction: Transaction, wanted: str) -> WorkerAccount:
     """
     row = workers.called_row(transaction, wanted)
     if row is None:
-        raise NothingThere(f"There is no worker {wanted!r}. `dynahit marketplace workers list` shows them.")
+        raise NothingThere(
+            sentences.words("There is no worker “%(name)s”. `dynahit marketplace worker list` shows them.", name=wanted)
+        )
     return _with_counts(transaction, [row])[0]
 
 
@@ -125,7 +127,9 @@ def set_trait(transaction: Transaction, by: Actor, worker_id: str, trait: str, *
     Raises WorkerUnknown, OperatorError for another trait.
     """
     if trait not in TRAITS:
-        raise OperatorError(f"A worker's trait is {' or '.join(TRAITS)}, got {trait!r}.")
+        raise OperatorError(
+            sentences.words("A worker's trait is %(traits)s, got “%(trait)s”.", traits=" or ".join(TRAITS), trait=trait)
+        )
     if trait == "is_master":
         workers.set_master(transaction, worker_id, is_master=value)
     else:
@@ -161,7 +165,7 @@ def take_down(
         )
     first = transaction.session.scalar(select(HitRow).where(HitRow.hit_id == hit_id))
     if first is None:
-        raise NothingThere(f"There is no HIT {hit_id!r}.")
+        raise NothingThere(sentences.words("There is no HIT “%(id)s”.", id=hit_id))
     account = accounts.lock(transaction, first.requester_id)
     wanted = HitRow.hit_type_id == first.hit_type_id if whole_type else HitRow.hit_id == hit_id
     query = (

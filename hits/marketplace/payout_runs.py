@@ -196,7 +196,7 @@ def one(transaction: Transaction, run_id: str) -> PayoutRun:
     """
     row = transaction.session.execute(_with_sums().where(PayoutRunRow.run_id == run_id)).one_or_none()
     if row is None:
-        raise NothingThere(f"There is no payout run {run_id!r}.")
+        raise NothingThere(words("There is no payout run “%(id)s”.", id=run_id))
     return _view(*row)
 
 
@@ -311,7 +311,7 @@ def _end(transaction: Transaction, by: Actor, run_id: str, state: str) -> Payout
     query = select(PayoutRunRow).where(PayoutRunRow.run_id == run_id).with_for_update()
     run = transaction.session.scalar(query.execution_options(populate_existing=True))
     if run is None:
-        raise NothingThere(f"There is no payout run {run_id!r}.")
+        raise NothingThere(words("There is no payout run “%(id)s”.", id=run_id))
     if run.state != "Drafted":
         said = {"name": run.ended_by, "moment": f"{run.ended_at:%Y-%m-%d %H:%M}" if run.ended_at else ""}
         raise OperatorError(

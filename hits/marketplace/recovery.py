@@ -8,6 +8,7 @@ from hits.marketplace import addresses, links, mails, passwords
 from hits.marketplace.errors import LinkUnfit, OperatorError
 from hits.marketplace.tables import RequesterRow, WorkerRow
 from hits.marketplace.transactions import Transaction
+from hits.marketplace.words import words
 
 
 def ask(transaction: Transaction, kind: str, address: str, language: str | None) -> None:
@@ -25,7 +26,7 @@ def operators_link(transaction: Transaction, kind: str, account_id: str, life: t
     """
     row = _account(transaction, kind, account_id, lock=False)
     if row is None:
-        raise OperatorError(f"There is no account {account_id!r}.")
+        raise OperatorError(words("There is no account “%(id)s”.", id=account_id))
     token = mails.reset_token(transaction, kind, row, life)
     return mails.link(transaction, mails.RESET_PATHS[kind], token)
 

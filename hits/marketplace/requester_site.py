@@ -32,6 +32,7 @@ from hits.marketplace.tables import (
 )
 from hits.marketplace.transactions import Transaction
 from hits.marketplace.views import AccountEntry
+from hits.marketplace.words import words
 
 PAGE_SIZE: Final = 25
 _PREVIEW_LIFE: Final = timedelta(days=1)
@@ -94,7 +95,7 @@ def any_hit(transaction: Transaction, hit_id: str) -> HitSummary:
     """
     row = lifecycle.find_hit(transaction, hit_id)
     if row is None:
-        raise NothingThere(f"There is no HIT {hit_id!r}.")
+        raise NothingThere(words("There is no HIT “%(id)s”.", id=hit_id))
     return _with_title(transaction, row)
 
 
@@ -150,7 +151,7 @@ def layout_preview_url(transaction: Transaction, requester_id: str, layout_id: s
     """
     owner = select(HitLayoutRow.requester_id).where(HitLayoutRow.layout_id == layout_id)
     if transaction.session.scalar(owner) != requester_id:
-        raise NothingThere(f"There is no layout {layout_id!r}.")
+        raise NothingThere(words("There is no layout “%(id)s”.", id=layout_id))
     settings = transaction.settings
     if settings.content_origin is None:
         return None

@@ -40,7 +40,7 @@ def create_invitation(transaction: Transaction, note: str, grants: Mapping[str, 
     """
     for type_id in grants:
         if not _type_exists(transaction, type_id):
-            raise OperatorError(f"There is no qualification type {type_id!r} to grant.")
+            raise OperatorError(words("There is no qualification type “%(id)s” to grant.", id=type_id))
     code = new_invitation_code()
     transaction.session.add(InvitationRow(code=code, note=note, grants=dict(grants), created_at=transaction.now))
     return code
@@ -188,7 +188,7 @@ def called(transaction: Transaction, name: str) -> Worker:
     """
     row = called_row(transaction, name)
     if row is None:
-        raise OperatorError(f"There is no worker with the user name or worker id {name!r}.")
+        raise OperatorError(words("There is no worker with the user name or worker id “%(name)s”.", name=name))
     return view(row)
 
 

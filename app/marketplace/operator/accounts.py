@@ -15,6 +15,7 @@ from app.marketplace.requester.account import KINDS
 from hits.marketplace.console_views import WorkerAccount
 from hits.marketplace.errors import NothingThere, OperatorError
 from hits.marketplace.oversight import TRAITS
+from hits.marketplace.words import words
 
 MOST_INVITATIONS = 50
 
@@ -199,5 +200,5 @@ def _worker(worker_id: str) -> WorkerAccount:
     """
     account = marketplace().worker_account(worker_id)
     if account.worker.worker_id != worker_id:
-        raise NothingThere(f"There is no worker {worker_id!r}.")
+        raise NothingThere(words("There is no worker “%(id)s”.", id=worker_id))
     return account

@@ -80,7 +80,7 @@ def revoke_key(key_id: str) -> ResponseReturnValue:
     """Ask, then end a key."""
     found = next((one for one in marketplace().access_keys(me()) if one.access_key_id == key_id), None)
     if found is None:
-        raise NothingThere(f"There is no access key {key_id!r}.")
+        raise NothingThere(words("There is no access key “%(id)s”.", id=key_id))
     if request.method == "POST":
         marketplace().revoke_access_key(me(), key_id)
         flash(gettext("%(key)s is revoked. Requests signed with it are refused from now on.", key=key_id), "success")

@@ -55,7 +55,7 @@ def layout(layout_id: str) -> ResponseReturnValue:
     """Show one layout as workers would see it, its placeholders unfilled, and its source."""
     found = next((one for one in marketplace().layouts(me()) if one.layout_id == layout_id), None)
     if found is None:
-        raise NothingThere(f"There is no layout {layout_id!r}.")
+        raise NothingThere(words("There is no layout “%(id)s”.", id=layout_id))
     frame_url = marketplace().layout_preview_url(me(), layout_id)
     if frame_url is not None:
         allow_frame(frame_url)

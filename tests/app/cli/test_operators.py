@@ -97,7 +97,7 @@ def test_workers_are_found_and_described(engine: Marketplace, worker_id: str) ->
     assert run("worker", "enable", "ada").exit_code == 0
     assert run("worker", "locale", "ada").output == "ada has no locale.\n"
     assert run("worker", "locale", "ada", "Norway").exit_code == 1
-    assert "There is no worker 'zoe'" in run("worker", "show", "zoe").output
+    assert "There is no worker “zoe”" in run("worker", "show", "zoe").output
 
 
 def test_requesters_are_disabled_and_enabled(engine: Marketplace, requester_id: str) -> None:

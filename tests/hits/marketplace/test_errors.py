@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from string import Formatter
 
 from hits.marketplace import errors
 from hits.marketplace.errors import MarketplaceError, SiteError, TurkCode, request_error
+from tests.launched import ROOT
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -45,3 +49,35 @@ def test_refusals_on_the_site_speak_to_people() -> None:
         assert isinstance(refusal, SiteError)
         assert str(refusal) == refusal.message
         assert refusal.message.endswith(".")
+
+
+def raised(path: Path) -> Iterator[tuple[str, ast.expr]]:
+    """Yield where a file raises what an operator or requester reads, and what it says."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="OperatorError" | "NothingThere"), args=[said, *_])):
+                yield f"{path.name}:{node.lineno}", said
+
+
+def is_translatable(said: ast.expr) -> bool:
+    if isinstance(said, ast.IfExp):
+        return is_translatable(said.body) and is_translatable(said.orelse)
+    if isinstance(said, ast.Call):
+        return ast.unparse(said.func).split(".")[-1] in {"words", "counted"}
+    # Something else has said it before.
+    return isinstance(said, ast.Name | ast.Attribute)
+
+
+def test_what_operators_and_requesters_read_can_be_translated() -> None:
+    folders = (Path(errors.__file__).parent, ROOT / "app/marketplace")
+    found = [
+        where
+        for folder in folders
+        for path in folder.rglob("*.py")
+        # A wrong setting is said before there is a page.
+        if path.name != "settings.py"
+        for where, said in raised(path)
+        if not is_translatable(said)
+    ]
+
+    assert found == []

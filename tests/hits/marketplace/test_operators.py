@@ -55,7 +55,7 @@ def test_what_is_refused(market: Market) -> None:
         with pytest.raises(OperatorError, match="12 to 256"):
             engine.set_operator_password("olga", password, by=ROOT)
     for call in (engine.close_operator, lambda name, by: engine.set_operator_password(name, PASSWORD, by=by)):
-        with pytest.raises(OperatorError, match="no operator 'nobody'"):
+        with pytest.raises(OperatorError, match="no operator “nobody”"):
             call("nobody", by=ROOT)
     engine.close_operator("olga", by=ROOT)
     engine.close_operator("olga", by=ROOT)

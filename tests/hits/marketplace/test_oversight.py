@@ -34,7 +34,7 @@ def test_workers_are_found_by_id_and_by_part_of_the_name(market: Market) -> None
     assert engine.worker_accounts("nobody\x00").total == 0
     assert engine.worker_accounts().total == 2
     assert engine.worker_account("ada") == found == engine.worker_account(ada)
-    with pytest.raises(OperatorError, match="no worker 'zoe'"):
+    with pytest.raises(OperatorError, match="no worker “zoe”"):
         engine.worker_account("zoe")
 
 

@@ -152,3 +152,12 @@ def test_the_log_is_searched(operator: Visitor, account: Account, worker_id: str
     assert len(rows) == 1
     operator.get("/operator/audit?about=nobody&page=x")
     assert "Nothing yet." in operator.text()
+
+
+def test_the_english_names_of_what_was_done_are_marked_as_english(operator: Visitor) -> None:
+    operator.get("/operator/audit")
+
+    options = {str(one["value"]): one.get("lang") for one in operator.page.select("select[name=action] option")}
+    assert options[""] is None
+    assert "operator added" in options
+    assert {lang for value, lang in options.items() if value} == {"en"}
