@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from hits.models import Assignment, Example, Hit, HitBatch, Round
+from hits.error_rates import error_rates
+from hits.models import Assignment, Hit, HitBatch, Round
 from hits.money import from_cents, rounded
+from hits.rates import Rate
 from hits.states import AssignmentState, HitKind, HitState, Verdict
 from payments.ledger import marketplace_account
 from payments.models import LedgerTransaction, Posting
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A share with its 95 % Wilson interval, or without when nothing was counted."""
-
-    hits: int
-    of: int
-
-    @property
-    def percent(self) -> str:
-        return f"{100 * self.hits / self.of:.1f}%" if self.of else "none yet"
-
-    @property
-    def interval(self) -> str:
-        """Return the interval in words, empty when nothing was counted."""
-        if not self.of:
-            return ""
-        low, high = wilson(self.hits, self.of)
-        return f"{100 * low:.1f}% to {100 * high:.1f}%"
 
 
 @dataclass(frozen=True)
@@ -57,47 +38,29 @@ class Figures:
     """The five figures of a round and what they are made of."""
 
     collected: int
+    retracted: int
     fooled: int
     verified: int
     vmer: Rate
     spent: Decimal
     cost_per_verified: Decimal | None
-    verdicts: dict[Verdict, int]
+    verdicts: Mapping[Verdict, int]
     kinds: tuple[Kind, ...]
-
-
-def wilson(hits: int, of: int, z: float = 1.96) -> tuple[float, float]:
-    """Return the Wilson score interval of a share of at least one."""
-    share = hits / of
-    spread = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    middle = share + z * z / (2 * of)
-    scale = 1 + z * z / of
-    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
 def figures(session: Session, round_: Round) -> Figures:
     """Return the figures of a round. Verified is what readers found sound and the model got wrong."""
-    rows = session.execute(
-        select(Example.verdict, Example.fooled, func.count())
-        .where(Example.round_id == round_.id)
-        .group_by(Example.verdict, Example.fooled)
-    )
-    verdicts: dict[Verdict, int] = Counter()
-    collected = fooled = 0
-    for verdict, was_fooled, count in rows:
-        verdicts[verdict] += count
-        collected += count
-        fooled += count if was_fooled else 0
-    verified = verdicts[Verdict.VALID_AND_MODEL_WRONG]
+    rates = error_rates(session, round_)
     spent = _spent(session, round_)
     return Figures(
-        collected=collected,
-        fooled=fooled,
-        verified=verified,
-        vmer=Rate(verified, collected),
+        collected=rates.collected,
+        retracted=rates.retracted,
+        fooled=rates.fooled,
+        verified=rates.verified,
+        vmer=rates.vmer,
         spent=spent,
-        cost_per_verified=rounded(spent / verified) if verified else None,
-        verdicts=dict(verdicts),
+        cost_per_verified=rounded(spent / rates.verified) if rates.verified else None,
+        verdicts=rates.verdicts,
         kinds=tuple(_kind(session, round_, kind) for kind in HitKind),
     )
 

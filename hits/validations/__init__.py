@@ -12,7 +12,7 @@ from hits.validations.decisions import (
     selected,
     writer_confirmed,
 )
-from hits.validations.gold import add_gold, gold_accuracy, gold_from_verified, gold_left, retire_gold
+from hits.validations.gold import add_gold, gold_accuracy, gold_from_verified, gold_left, gold_rows, retire_gold
 from hits.validations.queue import (
     PAIR_FLOOR,
     Shortage,
@@ -53,6 +53,7 @@ __all__ = [
     "gold_accuracy",
     "gold_from_verified",
     "gold_left",
+    "gold_rows",
     "items_for",
     "lift_override",
     "locked_examples",

@@ -2,19 +2,60 @@
 
 from __future__ import annotations
 
+import json
 import random
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from hits.errors import InvalidAnswer, InvalidInput
+from hits.errors import Finding, InvalidAnswer, InvalidInput
 from hits.models import Example, GoldItem, Lease, Round, Vote
 from hits.rates import Rate
 from hits.states import Verdict
 from hits.tasks import digest_of, task
+
+#: More than any file of gold items has.
+MAX_BYTES = 20 * 1024 * 1024
+
+
+def gold_rows(path: Path) -> tuple[list[tuple[int, Mapping[str, object]]], list[Finding]]:
+    """Return the objects of a UTF-8 JSON lines file with their line numbers, and the lines that are none.
+
+    Raises InvalidInput when the file can't be read at all.
+    """
+    try:
+        with path.open("rb") as file:
+            written = file.read(MAX_BYTES + 1)
+        text = written.decode("utf-8-sig")
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be read: {error.strerror or error}. Nothing was stored.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is not UTF-8 text. Nothing was stored.") from error
+    if len(written) > MAX_BYTES:
+        raise InvalidInput(f"{path} holds more than {MAX_BYTES // 1024**2} MB. Split it. Nothing was stored.")
+    rows: list[tuple[int, Mapping[str, object]]] = []
+    findings = []
+    for number, content in enumerate(text.split("\n"), start=1):
+        if not content.strip():
+            continue
+        try:
+            row = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            findings.append(
+                Finding(number, f"not JSON: {error.msg if isinstance(error, json.JSONDecodeError) else error}")
+            )
+            continue
+        if isinstance(row, dict):
+            rows.append((number, row))
+        else:
+            findings.append(Finding(number, f"expected an object, not {type(row).__name__}"))
+    if not rows and not findings:
+        findings.append(Finding(1, "no gold items in this file"))
+    return rows, findings
 
 
 def add_gold(session: Session, round_: Round, row: Mapping[str, object], now: datetime) -> GoldItem | None:

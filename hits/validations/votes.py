@@ -232,9 +232,8 @@ def end_leases(session: Session, lease_ids: Collection[int], *, until: datetime 
     With ``until`` only those whose time is over by then, which somebody may have saved at this moment.
     """
     wanted = select(Lease).where(Lease.id.in_(lease_ids), Lease.place.is_not(None))
-    examples = locked_examples(
-        session, session.scalars(wanted.with_only_columns(Lease.example_id).where(Lease.example_id.is_not(None))).all()
-    )
+    of_examples = session.scalars(wanted.with_only_columns(Lease.example_id))
+    examples = locked_examples(session, [example_id for example_id in of_examples if example_id is not None])
     counted = select(Vote.id).where(
         Vote.example_id == Lease.example_id, Vote.validator_id == Lease.validator_id, Vote.counted_at.is_not(None)
     )
@@ -256,7 +255,8 @@ def places_held(session: Session, example_ids: Collection[int]) -> dict[int, set
         select(Lease.example_id, Lease.place).where(Lease.example_id.in_(example_ids), Lease.place.is_not(None))
     )
     for example_id, place in rows:
-        held[example_id].add(place)
+        if example_id is not None and place is not None:
+            held[example_id].add(place)
     return held
 
 
