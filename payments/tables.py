@@ -102,7 +102,8 @@ def write_xlsx(table: Table, path: Path) -> None:
     import xlsxwriter
 
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "in_memory": False}
-    with xlsxwriter.Workbook(path, options) as book:
+    # A file that can't be written is known before the first row.
+    with path.open("wb") as file, xlsxwriter.Workbook(file, options) as book:
         sheet = book.add_worksheet(table.name[:31])
         bold = book.add_format({"bold": True})
         formats = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 from flask.cli import AppGroup
@@ -14,30 +13,24 @@ from rich.table import Table
 from app.cli.payment_output import (
     bonuses_in_words,
     plan_json,
-    reconciliation_json,
-    report_json,
     settlement_json,
     show_plan,
-    show_report,
     show_settlement,
     standing_json,
     standing_rows,
     todo,
 )
+from app.cli.payment_reports import add_to, standing_now
 from app.extensions import db
-from app.operations.reconcile import reconcile as reconcile_books
 from app.operations.settle import Result, plan_settlement
 from app.operations.settle import settle as settle_bonuses
 from app.services import services
 from hits.errors import InvalidInput
 from hits.money import display, usd
-from payments.due import due_bonuses
 from payments.ledger import record_deposit
-from payments.month import Month
-from payments.report import Standing, month_report, report_table, standing
-from payments.tables import write_csv
 
 group = AppGroup("payments", help="Pay bonuses, report, reconcile.")
+add_to(group)
 
 
 @group.command("settle")
@@ -90,34 +83,11 @@ def settle(plan_only: bool, limit: int | None, retry: bool, yes: bool, as_json: 
         raise SystemExit(1)
 
 
-@group.command("report")
-@click.option("--month", "month_text", metavar="YYYY-MM", help="By time of payment, in UTC. [default: this month]")
-@click.option("--csv", "csv_path", type=click.Path(path_type=Path, dir_okay=False), help="Write it to this file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-def report(month_text: str | None, csv_path: Path | None, as_json: bool) -> None:
-    """Show what a month cost, by round and by worker. Rewards, fees, and bonuses promised and paid."""
-    month = Month.parse(month_text) if month_text else Month.of(services().clock.now())
-    session = db.session()
-    found = month_report(session, month)
-    now = _standing()
-    if csv_path is not None:
-        try:
-            write_csv(report_table(found), csv_path)
-        except OSError as error:
-            raise InvalidInput(f"{csv_path} can't be written: {error.strerror}. Choose another file.") from error
-    if as_json:
-        click.echo(json.dumps(report_json(found, now), indent=2))
-        return
-    show_report(found, now, Console())
-    if csv_path is not None:
-        click.echo(f"{len(found.lines)} rows, by round and worker, are in {csv_path}.")
-
-
 @group.command("status")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def status(as_json: bool) -> None:
     """Show what is owed, paid and in doubt now."""
-    now = _standing()
+    now = standing_now()
     if as_json:
         click.echo(json.dumps(standing_json(now), indent=2))
         return
@@ -128,28 +98,6 @@ def status(as_json: bool) -> None:
     Console().print(table)
     for words in todo(now):
         click.echo(words)
-
-
-@group.command("reconcile")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
-def reconcile(as_json: bool) -> None:
-    """Hold the books against the marketplace. Changes nothing.
-
-    Prints one line when the books are clean; otherwise each finding with what to do, and exits with 1.
-    """
-    here = services()
-    found = reconcile_books(db.session(), here.mturk)
-    if as_json:
-        click.echo(json.dumps(reconciliation_json(found), indent=2))
-    else:
-        for finding in found.findings:
-            click.echo(str(finding))
-        if not found.findings:
-            click.echo(str(found))
-        if found.note:
-            click.echo(found.note)
-    if found.findings:
-        raise SystemExit(1)
 
 
 @group.command("deposit")
@@ -167,10 +115,3 @@ def deposit(amount: str, reference: str) -> None:
     record_deposit(session, here.mturk.endpoint, dollars, reference=reference, now=here.clock.now())
     session.commit()
     click.echo(f"Booked: {display(dollars)} put into the account on {here.mturk.endpoint} ({reference}).")
-
-
-def _standing() -> Standing:
-    session = db.session()
-    found = standing(session, [due.bonus.amount for due in due_bonuses(session)])
-    session.rollback()
-    return found

@@ -15,6 +15,7 @@ from sqlalchemy import BigInteger, ColumnElement, case, cast, exists, func, lite
 from sqlalchemy.orm import Session, aliased
 
 from hits.models import Assignment, Hit, HitBatch, Round, Worker
+from hits.models.people import is_erased
 from hits.money import ZERO, display, from_cents
 from hits.mturk.errors import HitMissing
 from hits.states import AssignmentState
@@ -156,6 +157,7 @@ class _Comparison:
     told: set[str] = field(default_factory=set)
     #: Payments that the outbox does not know and the ledger does.
     extras: set[str] = field(default_factory=set)
+    #: Approved assignments of HITs that the marketplace does not know.
     gone: int = 0
 
     def add(self, found: Finding, *names: str) -> None:
@@ -219,9 +221,9 @@ def _compare_portion(session: Session, records: Records, hits: Sequence[tuple[in
             statuses |= {seen.assignment_id: seen.status for seen in records.assignments(mturk_hit_id)}
         except HitMissing:
             gone.append(hit_id)
-    found.gone += len(gone)
     rows, work = _payouts(session, ids), _work(session, ids)
-    unseen = set(_work(session, gone)) if gone else set()
+    unseen = {name: one.is_approved for name, one in _work(session, gone).items()} if gone else {}
+    found.gone += sum(unseen.values())
     extras = extra_references(payments)
     bonuses = booked(session, TransactionKind.BONUS, {*rows, *extras, *map(reference_of, payments)})
     rewards = booked(session, TransactionKind.REWARD, set(work))
@@ -340,7 +342,9 @@ def _compare_payments(
         seen.add(row.reference)
         there = bonuses.get(row.reference)
         effect = (there.cost if there is not None else ZERO) - cost
-        if (payment.worker_id, payment.assignment_id) != (row.worker_id, row.assignment_id):
+        # Whom an erased person's payments went to is known by the assignment alone.
+        right_worker = is_erased(row.worker_id) or payment.worker_id == row.worker_id
+        if not right_worker or payment.assignment_id != row.assignment_id:
             what = (
                 f"the marketplace paid it on {payment.assignment_id}, the outbox says on {row.assignment_id} and its "
                 "own worker."
@@ -387,7 +391,7 @@ def _compare_approvals(
     after: Mapping[str, _Work],
     statuses: Mapping[str, str],
     rewards: Mapping[str, Booked],
-    unseen: set[str],
+    unseen: Mapping[str, bool],
     found: _Comparison,
 ) -> None:
     """Approvals against the marketplace's own status and the ledger."""

@@ -395,7 +395,7 @@ def test_hits_that_the_marketplace_has_forgotten_are_taken_as_they_were_confirme
     found = reconcile(loop.session, Forgetful())
 
     assert found.findings == ()
-    assert "HITs are not on the marketplace any more" in str(found.note)
+    assert "approved assignments are of HITs that the marketplace does not know any more" in str(found.note)
 
 
 def test_an_approval_that_only_the_marketplace_knows_is_found_and_the_jobs_mend_it(
