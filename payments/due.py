@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased, contains_eager, selectinload
 
-from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Vote
+from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Vote, Worker
 from hits.money import ZERO
 from hits.states import AssignmentState, HitKind, Moderation, Verdict
 from payments.models import Payout
@@ -136,6 +136,11 @@ def agreeing_readers(session: Session, example: Example) -> int:
     return session.scalar(select(func.count()).select_from(Vote).where(*counted)) or 0
 
 
+def _can_be_paid() -> ColumnElement[bool]:
+    """Return the condition that the writer was not erased: nobody knows any more whom to pay."""
+    return Example.writer_id.not_in(select(Worker.id).where(Worker.erased_at.is_not(None)))
+
+
 def _readers() -> Any:
     return (
         select(func.count())
@@ -168,7 +173,7 @@ def _payable(rule: str, *more: Any) -> Select[Any]:
         .join(Assignment, Assignment.id == assignment_id)
         .join(Hit, Hit.id == Assignment.hit_id)
         .join(HitBatch, HitBatch.id == Hit.batch_id)
-        .where(cleared(), ~planned)
+        .where(cleared(), ~planned, _can_be_paid())
         .options(
             contains_eager(Example.attempt),
             selectinload(Example.round),
@@ -194,7 +199,7 @@ def _writers_with_more(session: Session, batch: HitBatch) -> Sequence[int]:
         .with_only_columns(Example.writer_id)
         .join(Attempt, Attempt.id == Example.attempt_id)
         .join(Hit, Hit.id == Attempt.hit_id)
-        .where(Hit.batch_id == batch.id)
+        .where(Hit.batch_id == batch.id, _can_be_paid())
         .group_by(Example.writer_id)
         .having(func.count() >= length * (given + 1))
         .order_by(Example.writer_id)

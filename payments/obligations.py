@@ -10,13 +10,13 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from hits.models import Assignment, Hit
+from hits.models import Assignment, Hit, HitBatch
 from hits.money import ZERO, display, usd
 from hits.states import AssignmentState
 from payments import budgets, planning
 from payments.errors import InvalidObligation
 from payments.models import Payout
-from payments.rules import COMPENSATION
+from payments.rules import COMPENSATION, compensation
 
 _RULE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SUBJECT: Final = re.compile(r"[a-z][a-z0-9_:.-]{0,79}")
@@ -71,6 +71,43 @@ def owe(
         worker_id=worker_id,
         amount=amount,
         reason=reason.strip(),
+        requested_by=requested_by,
+        now=now,
+    )
+
+
+def owe_compensation(
+    session: Session,
+    *,
+    worker_id: int,
+    batch: HitBatch,
+    assignment: Assignment | None,
+    amount: Decimal,
+    cause: str,
+    now: datetime,
+    requested_by: str,
+) -> Payout | None:
+    """Owe somebody who could not hand in work through our fault; None if that is owed for this work already.
+
+    ``assignment`` is None for somebody whose page was never opened here; then it is once for worker and batch. Who
+    handed the work in after all gets a bonus, everybody else a HIT of their own. Raises InvalidObligation.
+    """
+    bonus = compensation(usd(amount), cause)
+    subject = f"assignment:{assignment.id}" if assignment is not None else f"batch:{batch.id}:worker:{worker_id}"
+    _checked(bonus.rule, subject, bonus.amount, bonus.reason)
+    if session.scalar(select(Payout.id).where(Payout.rule == bonus.rule, Payout.subject == subject)) is not None:
+        return None
+    return planning.plan_one(
+        session,
+        budgets.locked_limits(session, now),
+        rule=bonus.rule,
+        subject=subject,
+        example_id=None,
+        assignment=assignment,
+        batch=batch,
+        worker_id=worker_id,
+        amount=bonus.amount,
+        reason=bonus.reason,
         requested_by=requested_by,
         now=now,
     )

@@ -13,8 +13,8 @@ from sqlalchemy import Select, and_, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from hits.models import Assignment, Example, HitBatch
-from hits.states import AssignmentState, Moderation, Verdict
+from hits.models import Assignment, Example, HitBatch, Worker
+from hits.states import COLLECTED, AssignmentState, Moderation, Verdict
 from payments import budgets, reservations
 from payments.budgets import Limits
 from payments.due import (
@@ -97,10 +97,15 @@ def plan_one(
     requested_by: str | None,
     now: datetime,
 ) -> Payout | None:
-    """Store one payout with its token and promise it; None if it is there already. Flushes, never commits.
+    """Store one payout with its token and promise it; None if it is there already, and for somebody who was erased.
+
+    Flushes, never commits.
 
     Without room in a budget or cap the row waits as ``no_budget``, promised to nobody.
     """
+    if session.scalar(select(Worker.erased_at).where(Worker.id == worker_id)) is not None:
+        # Nobody knows any more whom to pay.
+        return None
     reference = new_reference()
     payout = Payout(
         reference=reference,
@@ -135,8 +140,12 @@ def plan_one(
 
 def _by_assignment(payout: Payout, assignment: Assignment | None) -> PayoutState:
     """Return what a payout waits for, going by the assignment that carries it."""
-    if payout.rule == COMPENSATION or assignment is None:
+    if assignment is None:
         return PayoutState.NEEDS_COMPENSATION
+    if payout.rule == COMPENSATION:
+        # The marketplace pays bonuses on whatever was handed in, rejected work too.
+        handed_in = assignment.state in COLLECTED
+        return PayoutState.PLANNED if handed_in else PayoutState.NEEDS_COMPENSATION
     if assignment.state in PAYABLE:
         return PayoutState.PLANNED
     return PayoutState.NOT_DUE if assignment.state is AssignmentState.REJECTED else PayoutState.NOT_SUBMITTED

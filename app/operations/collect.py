@@ -130,6 +130,10 @@ def _take_over(
         .where(Assignment.mturk_assignment_id == seen.assignment_id)
         .execution_options(populate_existing=True)
     )
+    if row is not None and row.worker.erased_at is not None:
+        # Settled before the person was erased; the id in the marketplace's list must not come back.
+        session.commit()
+        return
     before = row.state if row is not None else None
     row = _matched(session, hit, row, seen, settings, now)
     if before not in COLLECTED:
@@ -166,7 +170,8 @@ def _matched(
             hit_id=hit.id,
             worker_id=worker.id,
             state=AssignmentState.OPENED,
-            review_reason=NEVER_OPENED,
+            # The marketplace itself shows the HIT that pays a compensation, and only to its worker.
+            review_reason=None if hit.batch.kind is HitKind.COMPENSATION else NEVER_OPENED,
         )
         session.add(row)
     elif row.worker_id != worker.id:
@@ -179,7 +184,7 @@ def _matched(
 
 def _doubt(session: Session, hit: Hit, row: Assignment, now: datetime) -> str | None:
     """Return why a person must look before this is approved; None for work that was saved here or can stand so."""
-    if row.state is AssignmentState.SAVED:
+    if row.state is AssignmentState.SAVED or hit.batch.kind is HitKind.COMPENSATION:
         return None
     # The page's last step was skipped, but what was done before is stored.
     if hit.batch.kind is HitKind.CREATION:

@@ -17,7 +17,7 @@ from hits.models import Hit, HitBatch
 from hits.money import ZERO
 from hits.mturk.client import HitSeen, MTurk, Requirement
 from hits.mturk.errors import HitAlreadyExists, HitTypeMismatch, RequirementsMismatch
-from hits.mturk.questions import external_question
+from hits.mturk.questions import external_question, notice_form
 from hits.states import HitKind, HitState
 from payments.budgets import reserve, reserve_for_validation
 from payments.errors import OverBudget
@@ -62,6 +62,8 @@ class _Terms:
     """What a batch's HITs have in common, read once so that no transaction is open while the marketplace works."""
 
     kind: HitKind
+    title: str
+    description: str
     hit_type_id: str
     lifetime_seconds: int
     requirements: tuple[Requirement, ...]
@@ -142,7 +144,9 @@ def _reserve(session: Session, batch_id: int, now: datetime) -> None:
 def _terms(session: Session, mturk: MTurk, batch_id: int) -> _Terms:
     batch = session.get_one(HitBatch, batch_id, populate_existing=True)
     requirements = requirements_of(batch)
-    terms = _Terms(batch.kind, batch.hit_type_id or "", batch.lifetime_seconds, requirements)
+    terms = _Terms(
+        batch.kind, batch.title, batch.description, batch.hit_type_id or "", batch.lifetime_seconds, requirements
+    )
     properties: dict[str, Any] = {
         "title": batch.title,
         "description": batch.description,
@@ -199,11 +203,10 @@ def _announce(session: Session, hit: _Wanted, now: datetime) -> _Wanted | None:
 
 
 def _create(mturk: MTurk, settings: Settings, terms: _Terms, hit: _Wanted) -> HitSeen:
-    url = f"{settings.service_url.rstrip('/')}/{_PAGES[terms.kind]}/{hit.reference}"
     try:
         return mturk.create_hit(
             terms.hit_type_id,
-            question_xml=external_question(url),
+            question_xml=_question(settings, terms, hit),
             max_assignments=hit.max_assignments,
             lifetime_seconds=terms.lifetime_seconds,
             annotation=ANNOTATION_PREFIX + hit.reference,
@@ -212,6 +215,13 @@ def _create(mturk: MTurk, settings: Settings, terms: _Terms, hit: _Wanted) -> Hi
     except HitAlreadyExists as error:
         # The first answer was lost on its way to us.
         return mturk.hit(error.hit_id)
+
+
+def _question(settings: Settings, terms: _Terms, hit: _Wanted) -> str:
+    if terms.kind is HitKind.COMPENSATION:
+        # It may be owed because our pages failed, so that none of them stands in its way.
+        return notice_form(terms.title, terms.description, "Do you want to tell us anything? You may leave this empty.")
+    return external_question(f"{settings.service_url.rstrip('/')}/{_PAGES[terms.kind]}/{hit.reference}")
 
 
 def _store(session: Session, hit_id: int, seen: HitSeen, now: datetime) -> None:

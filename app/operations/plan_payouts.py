@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from hits.clock import Clock
 from payments import approvals, planning
+from payments.compensations import follow_compensations
 from payments.releases import release_unused
 
 
@@ -29,7 +30,7 @@ def plan_payouts(session: Session, clock: Clock, *, endpoint: str, approval_limi
     Safe to be killed anywhere and to run in several processes at once: each bonus is planned once.
     """
     now = clock.now()
-    followed = planning.follow(session, now)
+    followed = planning.follow(session, now) + follow_compensations(session, now)
     new = 0
     while True:
         page = len(planning.plan_bonuses(session, now))
