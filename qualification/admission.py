@@ -145,7 +145,7 @@ def _check_exclusions(session: Session, hit: Hit, round_: Round, worker: Worker,
         )
 
 
-def rounds_written(now: datetime) -> Select[tuple[int]]:
+def rounds_written(now: datetime) -> Select[int]:
     """Return the query for the numbers of rounds that somebody writes in, or has shown the model something in."""
     asked = select(Attempt.id).where(Attempt.assignment_id == Assignment.id).exists()
     return (

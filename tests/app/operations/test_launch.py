@@ -11,13 +11,21 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
-from app.operations.launch import LaunchTerms, NotEnoughMoney, batch_key, check_addresses, launch_batch, plan_launch
+from app.operations.launch import (
+    LaunchTerms,
+    NotEnoughMoney,
+    WageBelowFloor,
+    batch_key,
+    check_addresses,
+    launch_batch,
+    plan_launch,
+)
 from app.settings import Settings
 from hits.clock import FixedClock
 from hits.errors import InvalidInput
 from hits.models import Context, Hit, HitBatch, Round
 from hits.money import MoneyError
-from hits.mturk.errors import MTurkUnavailable
+from hits.mturk.errors import MTurkRefused, MTurkUnavailable
 from hits.states import HitState
 from tests import market as markets
 from tests.app.operations.conftest import CONTEXTS, TERMS, terms
@@ -420,3 +428,72 @@ def test_every_term_is_part_of_what_makes_a_launch_the_same() -> None:
     keys.add(batch_key(TERMS, CONTEXTS, "http://127.0.0.1:9000"))
 
     assert len(keys) == 9
+
+
+FLOOR = Decimal("9.00")
+
+
+def test_a_launch_below_the_wage_floor_needs_a_reason_which_is_kept(
+    session: Session, market: Market, clock: FixedClock
+) -> None:
+    settings = markets.settings(wage_floor=FLOOR, validation_reward="0.60")
+
+    with pytest.raises(WageBelowFloor, match=r"comes to \$3\.00 an hour.*for 6 minutes that is \$0\.90\..*--reason"):
+        launched(session, market, settings, clock)
+    with pytest.raises(WageBelowFloor):
+        launched(session, market, settings, clock, wage_reason="  \n")
+    assert (market.hits(), session.scalars(select(HitBatch)).all()) == ([], [])
+    session.rollback()
+
+    assert launched(session, market, settings, clock, wage_reason=" A pilot. ") == 3
+    [batch] = session.scalars(select(HitBatch))
+    assert batch.wage_reason == "A pilot."
+
+
+def test_a_plan_shows_what_is_below_the_floor_and_at_the_floor_nothing(
+    session: Session, market: Market, clock: FixedClock
+) -> None:
+    settings = markets.settings(wage_floor=FLOOR, validation_reward="0.60")
+
+    below = plan_launch(session, market.mturk, settings, clock, TERMS, CONTEXTS)
+    at = plan_launch(session, market.mturk, settings, clock, terms(reward=Decimal("0.90")), CONTEXTS)
+
+    assert below.notes[0].startswith("The reward comes to $3.00 an hour")
+    assert below.as_json()["below_floor"] == list(below.below_floor)
+    assert at.below_floor == ()
+
+
+def test_readers_are_not_paid_below_the_floor_either(session: Session, market: Market, clock: FixedClock) -> None:
+    settings = markets.settings(wage_floor=FLOOR, validation_reward="0.25")
+
+    with pytest.raises(WageBelowFloor, match=r"set DYNAHIT_VALIDATION_REWARD to 0\.60 or more"):
+        launched(session, market, settings, clock, reward=Decimal("0.90"))
+
+
+def test_a_batch_that_was_begun_is_finished_whatever_the_floor_is_by_then(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    market.before = failing("CreateHITWithHITType", 400, "AccessDeniedException")
+    with pytest.raises(MTurkRefused):
+        launched(session, market, settings, clock)
+    session.rollback()
+    market.before = None
+
+    assert launched(session, market, markets.settings(wage_floor=FLOOR), clock) == 3
+
+
+def test_launches_from_before_requirements_and_practice_are_found_again() -> None:
+    """The key of a launch that uses neither is what it was when neither could be said."""
+    assert batch_key(TERMS, CONTEXTS, ENDPOINT) == batch_key(terms(wage_reason="A pilot."), CONTEXTS, ENDPOINT)
+    assert batch_key(TERMS, CONTEXTS, ENDPOINT) == "be1f44aa88aca212e9b928c07bc467e0476d4f4ed2cc2bf02b295fa608665af4"
+    others = {
+        batch_key(terms(**changes), CONTEXTS, ENDPOINT)
+        for changes in ({"practice": 3}, {"requirements": ("adult = 1",)}, {"requirements": ("adult = 0",)}, {})
+    }
+    assert len(others) == 4
+
+
+@pytest.mark.parametrize(("field", "value"), [("practice", -1), ("practice", 101), ("wage_reason", "x" * 501)])
+def test_terms_that_can_not_be_kept_are_refused(field: str, value: object) -> None:
+    with pytest.raises(InvalidInput):
+        terms(**{field: value})
