@@ -101,4 +101,5 @@ def test_an_example_is_overridden_given_back_and_retracted(shell: Shell, session
     session.expire_all()
     found = session.get_one(Example, example_id)
     assert (found.verdict, found.votes_wanted) == (Verdict.PENDING, 0)
+    session.commit()
     assert "'nothing'" in shell("round", "retract", "nothing", "--reason", "asked for", "--yes").stderr
