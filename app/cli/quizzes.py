@@ -32,6 +32,7 @@ audience_argument = click.argument("audience", metavar="FOR", type=click.Choice(
 @click.option("--lifetime-hours", type=int, default=336, show_default=True, help="How long the HITs stay on the site.")
 @click.option("--assignment-minutes", type=int, default=60, show_default=True, help="Time limit of a try.")
 @click.option("--batch", "name", default="", help="Tells two launches of the same terms apart.")
+@click.option("--reason", "wage_reason", default="", help="Why it pays less than DYNAHIT_WAGE_FLOOR; kept and shown.")
 @click.option("--plan", "plan_only", is_flag=True, help="Show what it would do and cost; change nothing.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; asks nothing, so it needs --plan or --yes.")
@@ -45,6 +46,7 @@ def launch(
     lifetime_hours: int,
     assignment_minutes: int,
     name: str,
+    wage_reason: str,
     plan_only: bool,
     yes: bool,
     as_json: bool,
@@ -62,6 +64,7 @@ def launch(
         lifetime_hours=lifetime_hours,
         assignment_minutes=assignment_minutes,
         name=name,
+        wage_reason=wage_reason,
     )
     here, session = services(), db.session()
     plan = plan_quiz(session, here.mturk, here.settings, here.clock, terms)
@@ -163,3 +166,5 @@ def show_plan(plan: QuizPlan, console: Console) -> None:
     table.add_row("Left in the worst case", display(plan.left))
     table.add_row("Marketplace", plan.endpoint)
     console.print(table)
+    for note in plan.notes:
+        console.print(f"Note: {note}", markup=False, highlight=False)

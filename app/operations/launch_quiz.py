@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from sqlalchemy import func, select
@@ -15,21 +15,24 @@ from sqlalchemy.orm import Session
 
 from app.operations.create_hits import OnCreated, create_hits, new_reference, new_token
 from app.operations.grant import name_of, type_of
-from app.operations.launch import LaunchResult, NotEnoughMoney, check_addresses
+from app.operations.launch import LaunchResult, NotEnoughMoney, WageBelowFloor, check_addresses
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import InvalidInput
 from hits.models import Hit, HitBatch, Round
-from hits.money import CENT, ZERO, display, rounded, usd
+from hits.money import CENT, ZERO, display, usd
 from hits.mturk.client import MTurk
 from hits.mturk.errors import InsufficientFunds, MTurkError
 from hits.states import HitKind, HitState
 from hits.tasks import TASKS, TaskSpec, task
+from payments import budgets
+from payments.errors import OverBudget
 from payments.fees import WorstCase, worst_case
 from qualification.errors import NoSuchQuiz
 from qualification.models import QuizBatch, QuizForm, QuizResult, QuizVersion
 from qualification.quiz_xml import answer_key, canonical, question_form
 from qualification.quizzes import Quiz, QuizFor, current_version, digest_of_quiz, quiz_for
+from qualification.wages import stated_wage
 
 #: Of one quiz HIT.
 MOST_PLACES = 1_000
@@ -64,6 +67,8 @@ class QuizTerms:
     auto_approval_hours: int = 72
     assignment_minutes: int = 60
     name: str = ""
+    #: Why it is launched though it pays less than the wage floor.
+    wage_reason: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", usd(self.reward))
@@ -108,7 +113,17 @@ class QuizPlan:
     pool: int
     worst: WorstCase
     hourly_wage: Decimal
+    below_floor: str | None
+    over_budget: str | None
     balance: Decimal
+
+    @property
+    def notes(self) -> list[str]:
+        """What a requester should know before saying yes, in sentences."""
+        found = [note for note in (self.below_floor, self.over_budget) if note is not None]
+        if self.left < ZERO:
+            found.append(f"The balance does not cover the worst case; {display(-self.left)} are missing.")
+        return found
 
     @property
     def left(self) -> Decimal:
@@ -145,6 +160,7 @@ class QuizPlan:
                 "worst_case": str(self.worst.total),
             },
             "hourly_wage": str(self.hourly_wage),
+            "notes": self.notes,
             "balance": str(self.balance),
             "balance_left": str(self.left),
         }
@@ -233,6 +249,12 @@ def plan_quiz(session: Session, mturk: MTurk, settings: Settings, clock: Clock, 
         existing = session.scalar(select(func.count()).select_from(Hit).where(there)) or 0
     session.rollback()
     missing = quiz.tries - existing
+    worst = worst_case(missing, terms.places, terms.reward, ZERO, on=clock.now().date())
+    wage = stated_wage(terms.reward, terms.minutes)
+    over_budget = None
+    if batch_id is None:
+        over_budget = budgets.shortfall(session, worst.total, f"{spec.code}/{terms.round_number}", clock.now())
+        session.rollback()
     return QuizPlan(
         terms=terms,
         kind=quiz.kind,
@@ -248,8 +270,10 @@ def plan_quiz(session: Session, mturk: MTurk, settings: Settings, clock: Clock, 
         drawn=quiz.drawn,
         needed=quiz.needed,
         pool=len(quiz.items),
-        worst=worst_case(missing, terms.places, terms.reward, ZERO, on=clock.now().date()),
-        hourly_wage=rounded(terms.reward * 60 / terms.minutes),
+        worst=worst,
+        hourly_wage=wage,
+        below_floor=None if batch_id is not None else _below_floor(settings, terms, wage),
+        over_budget=over_budget,
         balance=mturk.balance(),
     )
 
@@ -266,11 +290,14 @@ def launch_quiz(
     """Create the quiz's HITs, one for each try. The same launch again creates only what is missing.
 
     Raises NotEnoughMoney before anything is created when the balance does not cover the worst case, and when it runs
-    out half-way; else as plan_quiz and create_hits.
+    out half-way, OverBudget when a budget has no room for the worst case, which is set aside first, WageBelowFloor
+    without a reason; else as plan_quiz and create_hits.
     """
     plan = plan_quiz(session, mturk, settings, clock, terms)
     if plan.finished and plan.batch_id is not None:
         return LaunchResult(plan.batch_id, 0, plan.existing_hits)
+    if plan.below_floor is not None and not terms.wage_reason.strip():
+        raise WageBelowFloor(f"{plan.below_floor} Nothing was created. Pay more, or say why (--reason).")
     if plan.left < ZERO:
         raise NotEnoughMoney(
             f"The quiz can cost up to {display(plan.worst.total)}, but the balance at {plan.endpoint} is"
@@ -279,7 +306,7 @@ def launch_quiz(
         )
     # The type must be there before anybody has passed, so that writers' HITs can ask for it.
     type_of(mturk, settings, plan.kind)
-    batch_id = _stored_batch(session, mturk.endpoint, clock.now(), terms)
+    batch_id = _stored_batch(session, clock.now(), plan)
     try:
         created = create_hits(session, mturk, settings, clock, batch_id, on_created=on_created)
     except InsufficientFunds as error:
@@ -349,8 +376,11 @@ def _stored_form(session: Session, endpoint: str, version_id: int, type_id: str)
 
 def quiz_batch_key(terms: QuizTerms, quiz: Quiz, endpoint: str) -> str:
     """Return what makes a launch the same launch: its terms, its quiz as it stands, its name and its marketplace."""
+    given = asdict(terms)
+    # A reason changes nothing that is offered.
+    del given["wage_reason"]
     parts = {
-        **{key: str(value) for key, value in asdict(terms).items()},
+        **{key: str(value) for key, value in given.items()},
         "quiz": digest_of_quiz(quiz),
         "endpoint": endpoint,
     }
@@ -360,8 +390,7 @@ def quiz_batch_key(terms: QuizTerms, quiz: Quiz, endpoint: str) -> str:
 def title_of(spec: TaskSpec, quiz: Quiz) -> str:
     """Return the title of a quiz's HITs."""
     does = "write" if quiz.quiz_for.value == "writer" else "judge"
-    warned = " (about hateful language)" if spec.content_warning else ""
-    return f"Paid quiz: {quiz.drawn} questions; who passes may {does} {spec.item_name}s ({spec.code}){warned}"
+    return spec.hit_title(f"Paid quiz: {quiz.drawn} questions; who passes may {does} {spec.item_name}s, {spec.code}")
 
 
 def _description(spec: TaskSpec, quiz: Quiz) -> str:
@@ -389,17 +418,29 @@ def _round(session: Session, spec: TaskSpec, number: int) -> Round | None:
     return session.scalar(select(Round).where(Round.task_code == spec.code, Round.number == number))
 
 
-def _stored_batch(session: Session, endpoint: str, now: datetime, terms: QuizTerms) -> int:
+def _below_floor(settings: Settings, terms: QuizTerms, wage: Decimal) -> str | None:
+    floor = settings.wage_floor
+    if floor is None or wage >= floor:
+        return None
+    least = (floor * terms.minutes / 60).quantize(CENT, rounding=ROUND_UP)
+    return (
+        f"The quiz comes to {display(wage)} an hour, and the floor (DYNAHIT_WAGE_FLOOR) is {display(floor)}: for"
+        f" {terms.minutes} minutes that is {display(least)}."
+    )
+
+
+def _stored_batch(session: Session, now: datetime, plan: QuizPlan) -> int:
     try:
-        return _store_rows(session, endpoint, now, terms)
+        return _store_rows(session, now, plan)
     except IntegrityError:
         # The same launch, or the round's first one, was stored by another process since we looked.
         session.rollback()
-        return _store_rows(session, endpoint, now, terms)
+        return _store_rows(session, now, plan)
 
 
-def _store_rows(session: Session, endpoint: str, now: datetime, terms: QuizTerms) -> int:
+def _store_rows(session: Session, now: datetime, plan: QuizPlan) -> int:
     """Commit round, version, batch and planned HITs in one transaction, or find them; return the batch's id."""
+    terms, endpoint = plan.terms, plan.endpoint
     spec = task(terms.task_code)
     quiz = quiz_for(terms.task_code, terms.quiz_for)
     key = quiz_batch_key(terms, quiz, endpoint)
@@ -418,7 +459,7 @@ def _store_rows(session: Session, endpoint: str, now: datetime, terms: QuizTerms
         kind=HitKind.QUALIFICATION,
         key=key,
         endpoint=endpoint,
-        title=title_of(spec, quiz)[:128],
+        title=title_of(spec, quiz),
         description=_description(spec, quiz),
         keywords=", ".join(("quiz", "qualification", *spec.keywords)),
         reward=terms.reward,
@@ -428,6 +469,7 @@ def _store_rows(session: Session, endpoint: str, now: datetime, terms: QuizTerms
         assignment_seconds=terms.assignment_minutes * 60,
         auto_approval_seconds=terms.auto_approval_hours * 3600,
         lifetime_seconds=terms.lifetime_hours * 3600,
+        wage_reason=terms.wage_reason[:500] if plan.below_floor is not None else None,
         created_at=now,
     )
     session.add(batch)
@@ -445,5 +487,10 @@ def _store_rows(session: Session, endpoint: str, now: datetime, terms: QuizTerms
         for position in range(1, quiz.tries + 1)
     )
     batch_id = batch.id
+    try:
+        budgets.reserve(session, batch, plan.worst.total, now=now)
+    except OverBudget:
+        session.rollback()
+        raise
     session.commit()
     return batch_id

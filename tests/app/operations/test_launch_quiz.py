@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.operations import launch_quiz as operation
 from app.operations.jobs_pass import jobs_pass
-from app.operations.launch import NotEnoughMoney
+from app.operations.launch import NotEnoughMoney, WageBelowFloor
 from app.operations.launch_quiz import (
     QuizNotPublished,
     launch_quiz,
@@ -27,6 +27,9 @@ from hits.models import Hit, HitBatch, Round
 from hits.money import MoneyError
 from hits.mturk.errors import MTurkUnavailable
 from hits.states import HitKind
+from payments.budgets import set_budget
+from payments.errors import OverBudget
+from payments.models import BudgetScope
 from qualification.models import QuizBatch, QuizForm, QuizVersion
 from qualification.quizzes import quiz_for
 from tests.app.operations.people import Crowd
@@ -140,6 +143,37 @@ def test_the_title_warns_and_fits(session: Session, market: Market, settings: Se
             plan = plan_quiz(session, market.mturk, settings, clock, quiz_terms(task_code=code, quiz_for=audience))
             assert len(plan.title) <= 128
             assert ("hateful language" in plan.title) is (code == "hate")
+
+
+def test_less_than_the_wage_floor_needs_a_reason(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    floored = settings.model_copy(update={"wage_floor": Decimal("12.00")})
+
+    with pytest.raises(WageBelowFloor, match=r"\$3\.75 an hour.*\$1\.60"):
+        launch_quiz(session, market.mturk, floored, clock, quiz_terms())
+    assert market.hits() == []
+
+    launch_quiz(session, market.mturk, floored, clock, quiz_terms(wage_reason="A pilot with volunteers."))
+    assert session.scalars(select(HitBatch.wage_reason)).one() == "A pilot with volunteers."
+    assert plan_quiz(session, market.mturk, floored, clock, quiz_terms()).finished
+
+
+def test_a_budget_without_room_launches_nothing(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    set_budget(session, BudgetScope.ROUND, "sentiment/1", Decimal("27.99"), now=clock.now())
+    session.commit()
+
+    assert plan_quiz(session, market.mturk, settings, clock, quiz_terms()).over_budget is not None
+    with pytest.raises(OverBudget):
+        launch_quiz(session, market.mturk, settings, clock, quiz_terms())
+    assert market.hits() == []
+    assert session.scalar(select(func.count()).select_from(HitBatch)) == 0
+
+    set_budget(session, BudgetScope.ROUND, "sentiment/1", Decimal("28.00"), now=clock.now())
+    session.commit()
+    assert launch_quiz(session, market.mturk, settings, clock, quiz_terms()).created == 2
 
 
 def test_a_published_quiz_stands_on_the_type_and_again_changes_nothing(
