@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import click
+from flask.cli import with_appcontext
 from rich.console import Console
 from rich.table import Table
 
@@ -28,9 +29,10 @@ LATER = "HITs that are on the marketplace already still show to everybody there;
 @click.option("--per", type=click.Choice(["hit-type", "round", "day"]), required=True, help="What is counted.")
 @click.option("--most", type=int, help="The most HITs that each worker may do.")
 @click.option("--lift", is_flag=True, help="Take the limit away.")
-@click.option("--work", type=click.Choice(list(Work)), default=Work.WRITING.value, show_default=True)
+@click.option("--work", type=click.Choice([one.value for one in Work]), default=Work.WRITING.value, show_default=True)
 @round_option
 @by_option
+@with_appcontext
 def limit(task_code: str, per: str, most: int | None, lift: bool, work: str, round_number: int | None, by: str) -> None:
     """Let each worker do at most so many HITs of TASK of one HIT type, in a round or in a day (UTC)."""
     if lift == (most is not None):
@@ -53,6 +55,7 @@ def limit(task_code: str, per: str, most: int | None, lift: bool, work: str, rou
 @click.option("--exclusive", is_flag=True, help="Its writers write nowhere else, nor do others write in it.")
 @click.option("--lift", is_flag=True, help="Let them in again.")
 @by_option
+@with_appcontext
 def exclude(task_code: str, round_number: int, others: tuple[int, ...], exclusive: bool, lift: bool, by: str) -> None:
     """Keep the writers of other rounds of TASK out of a round, as for a test set."""
     if bool(others) == exclusive:
@@ -74,6 +77,7 @@ def exclude(task_code: str, round_number: int, others: tuple[int, ...], exclusiv
 @click.option("--everybody", is_flag=True, help="End the allow-list: everybody may work.")
 @round_option
 @by_option
+@with_appcontext
 def allow(
     task_code: str, workers: tuple[str, ...], remove: bool, everybody: bool, round_number: int | None, by: str
 ) -> None:
@@ -106,6 +110,7 @@ def allow(
 @click.option("--reason", default="", help="Why; it stays among staff.")
 @click.option("--lift", is_flag=True, help="Offer them HITs again.")
 @by_option
+@with_appcontext
 def set_aside(task_code: str, worker_id: str, reason: str, lift: bool, by: str) -> None:
     """Offer WORKER (a pseudonym or an id) no HITs of TASK for now. It is no block, and it can be lifted."""
     here, session = services(), db.session()
@@ -123,6 +128,7 @@ def set_aside(task_code: str, worker_id: str, reason: str, lift: bool, by: str) 
 @click.command("rules")
 @click.option("--task", "task_code", help="Only of this task.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@with_appcontext
 def show_rules(task_code: str | None, as_json: bool) -> None:
     """Show the rules in force: limits, exclusions, allow-lists, and how many are on the lists."""
     found = rules.rules_in_force(db.session(), task_code)

@@ -6,6 +6,7 @@ import json
 from decimal import Decimal
 
 import click
+from flask.cli import with_appcontext
 from rich.console import Console
 from rich.table import Table
 
@@ -22,6 +23,7 @@ from hits.money import display, usd
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; asks nothing, so it needs --plan or --yes.")
 @click.option("--by", default="command line", help="Who asks for it, for the audit trail.")
+@with_appcontext
 def topup(batch_id: int, hourly: str | None, plan_only: bool, yes: bool, as_json: bool, by: str) -> None:
     """Pay workers of BATCH, as bonuses, what their reward lacked of the stated hourly wage. Each HIT once."""
     if as_json and not (plan_only or yes):

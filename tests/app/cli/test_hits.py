@@ -338,3 +338,29 @@ def test_the_status_of_nothing_is_an_empty_list_for_scripts_and_a_sentence_for_p
     assert (listed.exit_code, listed.stdout.strip()) == (0, "[]")
     assert told.exit_code == 0
     assert "No such batch" in told.stdout
+
+
+def test_requirements_practice_and_a_reason_are_launch_terms(
+    shell: Shell, contexts: Path, market: Market, session: Session
+) -> None:
+    more = ("--require", "percent-approved >= 95", "--practice", "3", "--reason", "A pilot.")
+    plan = launch(shell, contexts, *more, "--plan")
+    done = launch(shell, contexts, *more, "--yes")
+
+    assert "percent-approved >= 95" in plan.output
+    assert "3 examples that pass a reviewer" in plan.output
+    assert done.exit_code == 0, done.output
+    [batch] = session.scalars(select(HitBatch))
+    assert (batch.practice, batch.wage_reason) == (3, "A pilot.")
+    session.rollback()
+    asked = {one for hit in market.hits() for one in market.mturk.hit(hit["HITId"]).requirements}
+    assert "000000000000000000L0 >= 95, DiscoverPreviewAndAccept" in asked
+    assert "Below the wage floor because" in shell("hits", "status").output
+
+
+def test_a_requirement_that_can_not_be_read_is_one_message(shell: Shell, contexts: Path, market: Market) -> None:
+    result = launch(shell, contexts, "--require", "percent-approved at least 95", "--yes")
+
+    assert result.exit_code == 1
+    assert "can't be read" in result.output
+    assert market.hits() == []
