@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.cli.round_freeze import freeze, manifest
 from app.extensions import db
 from app.operations import override as examples
 from app.operations import round_policy
@@ -21,6 +22,8 @@ from hits.rates import Rate
 from hits.states import Verdict
 
 group = AppGroup("round", help="Say how a round's votes decide; see how its readers and votes stand.")
+group.add_command(freeze)
+group.add_command(manifest)
 
 number_argument = click.argument("number", metavar="N", type=click.IntRange(1, 10_000))
 by_option = click.option("--by", default="command line", help="Who decides, for the audit trail.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any, Final
 
 from hits.errors import InvalidInput
@@ -20,54 +21,93 @@ CHANGES: Final = {1: "The first version."}
 
 _VALID: Final = frozenset({Verdict.VALID_AND_MODEL_WRONG, Verdict.VALID_AND_MODEL_RIGHT})
 
-#: Column -> (kind, what it means), before and after the task's own columns. Kinds: text, texts, number, whole, yes_no,
-#: votes, by_label, span, members, words.
-BEFORE: Final[Mapping[str, tuple[str, str]]] = {
-    "id": ("text", "The example's name; it stays the same in every export."),
+#: What a value is: one of the words below, a list of it, or several by name.
+Shape = str | list[Any] | dict[str, Any]
+TEXT, WHOLE, NUMBER, YES_NO = "text", "whole", "number", "yes_no"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the export."""
+
+    shape: Shape
+    meaning: str
+
+
+_SPAN: Final = {"start": WHOLE, "end": WHOLE, "text": TEXT}
+_ATTRIBUTION: Final = {
+    "method": TEXT,
+    "steps": WHOLE,
+    "target": TEXT,
+    "convergence_delta": NUMBER,
+    "converged": YES_NO,
+    "words": [{"field": TEXT, "start": WHOLE, "end": WHOLE, "text": TEXT, "score": NUMBER}],
 }
-AFTER: Final[Mapping[str, tuple[str, str]]] = {
-    "label": ("text", "The label that counts; null where there is none."),
-    "label_from": (
-        "text",
-        "Who settled it: readers, requester, publisher (of an imported set) or writer (nobody else).",
-    ),
-    "verified": ("yes_no", "Whether somebody besides the writer settled the label."),
-    "goal_label": ("text", "The label that the writer was asked for."),
-    "verdict": ("text", "What the readers' votes say about the example, as described in the card."),
-    "fooled": ("yes_no", "Whether the target model missed the goal; null where its answer was not published."),
-    "model_id": ("text", "The target model that the writer was up against."),
-    "model_revision": ("text", "Its version."),
-    "model_label": ("text", "What it said."),
-    "model_probabilities": ("by_label", "Its probability of each label."),
-    "model_answer": ("span", "Of tasks with marked answers: the stretch that it marked."),
-    "model_confidence": ("number", "Its probability of what it said."),
-    "answer_f1": ("number", "Of tasks with marked answers: the overlap of its answer with the writer's."),
-    "ensemble_policy": ("text", "Of several models: by which rule they answered together."),
-    "ensemble_members": ("members", "Of several models: what each one said."),
-    "votes": ("votes", "Every reader's judgement, in the order in which they were given."),
-    "label_distribution": ("by_label", "How many readers gave each label."),
-    "flags": ("whole", "How many readers reported it as unfit instead."),
-    "details": ("details", "What was said besides: of the readers who agree with the label, or of the publisher."),
-    "why": ("text", "The writer's own remark on why the label is right."),
-    "tries": ("whole", "Which of the writer's tries in a row it was."),
-    "seconds": ("whole", "Seconds from the opening of the page to the question to the model."),
-    "writer": ("text", "Who wrote it, under a name of this export only; null where it is not known."),
-    "round": ("whole", "The round of collection."),
-    "split": ("text", "train, dev, test or withheld."),
-    "collected_on": ("text", "The UTC day on which the model was asked; null for imported examples."),
-    "published_id": ("text", "Of an imported example: its name in the published set."),
-    "published_split": ("text", "Of an imported example: its split there, which need not be the one here."),
-    "task_version": ("whole", "The version of the task's labels, fields and rules."),
+_VOTE: Final = {
+    "validator": TEXT,
+    "label": TEXT,
+    "flagged": YES_NO,
+    "seconds": NUMBER,
+    "correction": [{"field": TEXT, "value": TEXT}],
 }
-WITH_ATTRIBUTIONS: Final[Mapping[str, tuple[str, str]]] = {
-    "attribution": ("words", "How much each word spoke for what the model said."),
-    "goal_attribution": ("words", "The same for the label that the writer aimed at."),
-}
+
+
+def columns(spec: TaskSpec, *, with_attributions: bool) -> dict[str, Column]:
+    """Return the columns of a task's export, in their order. Raises InvalidInput for fields that can't be columns."""
+    by_label = dict.fromkeys(spec.label_codes, NUMBER)
+    answer = dict(_SPAN) if spec.span_input is not None else None
+    member = {"model_id": TEXT, "revision": TEXT, "label": TEXT, "probabilities": by_label, "confidence": NUMBER}
+    found = {"id": Column(TEXT, "The example's name; it stays the same in every export.")}
+    starts = spec.span_input.start_name if spec.span_input is not None else None
+    for name, (field, what) in text_columns(spec).items():
+        found[name] = Column(WHOLE if field == starts else TEXT, what)
+    found |= {
+        "label": Column(TEXT, "The label that counts; null where there is none."),
+        "label_from": Column(
+            TEXT, "Who settled it: readers, requester, publisher (of an imported set), or writer alone."
+        ),
+        "verified": Column(YES_NO, "Whether somebody besides the writer settled the label."),
+        "goal_label": Column(TEXT, "The label that the writer was asked for; of imported examples, the published one."),
+        "verdict": Column(TEXT, "What the readers' votes say about the example, as the card describes."),
+        "fooled": Column(YES_NO, "Whether the target model missed the goal; null where its answer is not known."),
+        "model_id": Column(TEXT, "The target model that the writer was up against."),
+        "model_revision": Column(TEXT, "Its version."),
+        "model_label": Column(TEXT, "What it said."),
+        "model_probabilities": Column(by_label, "Its probability of each label."),
+        "model_confidence": Column(NUMBER, "Its probability of what it said."),
+        "ensemble_policy": Column(TEXT, "Of several models: by which rule they answered together."),
+        "ensemble_members": Column(
+            [member | ({"answer": answer} if answer else {})], "What each of several models said."
+        ),
+        "votes": Column([_VOTE], "Every reader's judgement, in the order in which they were given."),
+        "label_distribution": Column(dict.fromkeys(spec.label_codes, WHOLE), "How many readers gave each label."),
+        "flags": Column(WHOLE, "How many readers reported it as unfit instead."),
+        "why": Column(TEXT, "The writer's own remark on why the label is right."),
+        "tries": Column(WHOLE, "Which of the writer's tries it was."),
+        "seconds": Column(WHOLE, "Seconds from the opening of the page to the question to the model."),
+        "writer": Column(TEXT, "Who wrote it, under a name of this export only; null where it is not known."),
+        "round": Column(WHOLE, "The round of collection."),
+        "split": Column(TEXT, "train, dev, test or withheld."),
+        "collected_on": Column(TEXT, "The UTC day on which the model was asked; null for imported examples."),
+        "published_id": Column(TEXT, "Of an imported example: its name in the published set."),
+        "published_split": Column(TEXT, "Of an imported example: its split there, which need not be the one here."),
+        "task_version": Column(WHOLE, "The version of the task's labels, fields and rules."),
+    }
+    if answer is not None:
+        found["model_answer"] = Column(answer, "The stretch that the model marked.")
+        found["answer_f1"] = Column(NUMBER, "The overlap of the model's answer with the writer's, in words.")
+    if spec.vote_choices:
+        choices = {choice.name: [TEXT] for choice in spec.vote_choices}
+        found["details"] = Column(choices, "Said besides, by the readers who agree with the label or by the publisher.")
+    if with_attributions:
+        found["attribution"] = Column(_ATTRIBUTION, "How much each word spoke for what the model said.")
+        found["goal_attribution"] = Column(_ATTRIBUTION, "The same for the label that the writer aimed at.")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedExample:
-    """A published example. ``texts`` are the task's columns, by their names here; the others are described in AFTER."""
+    """A published example. ``texts`` are the task's columns, by their names here; ``columns`` describes the others."""
 
     id: str
     texts: dict[str, str | int]
@@ -103,13 +143,9 @@ class ExportedExample:
     attribution: dict[str, Any] | None
     goal_attribution: dict[str, Any] | None
 
-    def record(self, *, with_attributions: bool) -> dict[str, Any]:
-        """Return the example by column, in the columns' order."""
-        found: dict[str, Any] = {"id": self.id, **self.texts}
-        found |= {name: getattr(self, name) for name in AFTER}
-        if with_attributions:
-            found |= {name: getattr(self, name) for name in WITH_ATTRIBUTIONS}
-        return found
+    def record(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return the example by column."""
+        return {name: self.texts[name] if name in self.texts else getattr(self, name) for name in names}
 
 
 class Pseudonyms:
@@ -136,7 +172,7 @@ def text_columns(spec: TaskSpec) -> dict[str, tuple[str, str]]:
     span = spec.span_input
     if span is not None:
         fields.append((span.start_name, f"Where {span.label} begins in {span.of}, in characters"))
-    taken = {*BEFORE, *AFTER, *WITH_ATTRIBUTIONS}
+    taken = {field.name for field in dataclass_fields(ExportedExample)}
     columns = {f"{name}_text" if name in taken else name: (name, what) for name, what in fields}
     if len(columns) != len(fields):
         raise InvalidInput(
