@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "jobs": ("app.cli.jobs:group", "Collect, approve, decide, open validation HITs."),
     "qualification": ("app.cli.qualification:group", "Say who may validate."),
     "payments": ("app.cli.payments:group", "Pay bonuses and report."),
+    "workers": ("app.cli.workers:group", "Who has worked here, by pseudonym; erase somebody."),
     "staff": ("app.cli.staff:group", "Accounts for requesters and finance."),
     "export": ("app.cli.export:export", "Write a round's data as JSON lines."),
     "model": ("app.cli.model:group", "Target models: list, evaluate, train, archive, serve."),

@@ -28,6 +28,7 @@ from app.operations.reconcile import (
 from hits.clock import Clock
 from hits.errors import NotFound, Refused
 from hits.models import Assignment, Round
+from hits.models.people import is_erased
 from hits.money import ZERO, display, from_cents
 from hits.mturk.client import AssignmentSeen
 from hits.states import AssignmentState
@@ -134,7 +135,8 @@ def _mend_payout(session: Session, marketplace: Marketplace, payout: Payout, now
     there = booked(session, TransactionKind.BONUS, [reference]).get(reference)
     if payment is None and payout.state in PAID:
         return _never_arrived(session, payout, there, now)
-    if payment is not None and payment.worker_id != payout.worker.mturk_worker_id:
+    owed_to = payout.worker.mturk_worker_id
+    if payment is not None and not is_erased(owed_to) and payment.worker_id != owed_to:
         raise Refused(
             f"Payout {reference} was paid to another worker than it is owed to, and nothing can take money back. Pay "
             "the right one by `dynahit payments compensate`."

@@ -97,7 +97,8 @@ def reject_assignment(
                 decided_at=clock.now(),
             )
         )
-        detail = {"category": ground.value, "words": text, "waited_for": row.review_reason}
+        # The words stand in the rejection: they are about a person, and the trail forgets nothing.
+        detail = {"category": ground.value, "waited_for": row.review_reason}
         session.add(
             AuditEntry(
                 at=clock.now(), staff_name=by, action="assignment.reject", subject=mturk_assignment_id, detail=detail

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.settings import Settings
 from hits.clock import Clock
-from hits.models import Assignment, Round
+from hits.models import Assignment, Round, Worker
 from hits.mturk.client import MTurk, Requirement
 from hits.mturk.errors import MTurkRefused
 from hits.states import HitKind
@@ -101,7 +101,9 @@ def _untold(session: Session, endpoint: str) -> list[int]:
         ListEntry.revoked_at.is_(None),
         ListEntry.endpoint == endpoint,
     )
-    ids = session.scalars(select(ListEntry.id).where(or_(to_grant, to_revoke)).order_by(ListEntry.id)).all()
+    known = select(Worker.id).where(Worker.erased_at.is_(None))
+    wanted = (or_(to_grant, to_revoke), ListEntry.worker_id.in_(known))
+    ids = session.scalars(select(ListEntry.id).where(*wanted).order_by(ListEntry.id)).all()
     session.commit()
     return list(ids)
 

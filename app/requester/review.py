@@ -15,6 +15,7 @@ from app.operations.review import accept_reviewed
 from app.operations.undo_rejection import REASON_MAX_CHARACTERS, undo_rejection
 from app.services import services
 from app.tokens import TokenInvalid
+from app.validator.views import for_readers
 from app.worker.views import FieldError
 from hits.errors import InvalidAnswer, NotFound
 from hits.models import Assignment, Attempt, Rejection, Vote
@@ -194,7 +195,7 @@ def _written(row: Assignment) -> list[Done]:
     attempts = db.session.scalars(select(Attempt).where(mine).order_by(Attempt.id))
     return [
         Done(
-            tuple((item.label, one.answer[item.name]) for item in spec.answer_fields),
+            tuple((for_readers(item.label), one.answer[item.name]) for item in spec.answer_fields),
             "The model gave no answer"
             if one.fooled is None
             else "Fooled the model"

@@ -276,7 +276,7 @@ def readers_context(
 
 def readers_answer(spec: TaskSpec, answer: Mapping[str, str]) -> tuple[tuple[str, tuple[Piece, ...]], ...]:
     """Return what a reader sees of what was written and marked, by name."""
-    shown = [(_for_readers(item.label), (Piece(answer[item.name], ""),)) for item in spec.text_inputs]
+    shown = [(for_readers(item.label), (Piece(answer[item.name], ""),)) for item in spec.text_inputs]
     if (span := spec.span_input) is not None:
         shown.append(("Marked answer", (Piece(answer[span.name], "mine"),)))
     return tuple(shown)
@@ -287,7 +287,8 @@ def _besides(spec: TaskSpec, choices: Choices) -> str:
     return f"{choices.label} (optional, with {labels})"
 
 
-def _for_readers(label: str) -> str:
+def for_readers(label: str) -> str:
+    """Return what a field is called on pages that are not its writer's."""
     return label.removeprefix("Your ").capitalize()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
+import secrets
 from datetime import datetime
 
 from sqlalchemy import CheckConstraint, String, select
@@ -62,6 +63,8 @@ def _free_pseudonym(session: Session, mturk_worker_id: str, key: str) -> str:
 #: Begins the made-up ids of people of a published data set; no marketplace gives out such ids.
 _IMPORTED = "import:"
 _UNKNOWN = f"{_IMPORTED}unknown:"
+#: Begins what stands in the place of an id that was erased.
+_ERASED = "erased-"
 
 
 def imported_id(source: str, name: str) -> str:
@@ -72,6 +75,16 @@ def imported_id(source: str, name: str) -> str:
 def unknown_id(number: int) -> str:
     """Return the id of somebody whom a published data set does not tell apart from others."""
     return f"{_UNKNOWN}{number}"
+
+
+def erased_id() -> str:
+    """Return an id in the place of one that was erased."""
+    return f"{_ERASED}{secrets.token_hex(16)}"
+
+
+def is_erased(mturk_worker_id: str) -> bool:
+    """Tell whether the id stands in the place of one that was erased."""
+    return mturk_worker_id.startswith(_ERASED)
 
 
 def is_unknown(mturk_worker_id: str) -> bool:

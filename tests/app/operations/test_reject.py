@@ -81,7 +81,9 @@ def test_rejected_work_is_not_paid_and_says_who_did_it_and_why(crowd: Crowd, wai
     assert WORDS in seen["RequesterFeedback"]
     assert rewards(crowd) == []
     entry = crowd.session.scalars(select(AuditEntry).where(AuditEntry.action == "assignment.reject")).one()
-    assert (entry.staff_name, entry.subject, entry.detail["words"]) == ("robin", waiting, WORDS)
+    assert (entry.staff_name, entry.subject, entry.detail["category"]) == ("robin", waiting, "no_work")
+    (rejection,) = crowd.session.scalars(select(Rejection))
+    assert (rejection.staff_name, rejection.words) == ("robin", WORDS)
     with pytest.raises(Refused, match="it is rejected"):
         reject(crowd, waiting)
     assert rejections(crowd) == [RejectionState.REJECTED]

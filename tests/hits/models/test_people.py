@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from hits.clock import FixedClock
 from hits.models import Worker
-from hits.models.people import pseudonym_of, worker_for
+from hits.models.people import erased_id, is_erased, pseudonym_of, worker_for
 
 
 def test_a_pseudonym_depends_on_the_worker_and_the_key_only() -> None:
@@ -32,3 +32,11 @@ def test_a_workers_repr_shows_the_pseudonym_only(session: Session, clock: FixedC
 
     assert repr(worker) == f"<Worker {worker.pseudonym}>"
     assert "ASECRET" not in repr(worker)
+
+
+def test_an_erased_id_is_no_workers_and_never_the_same() -> None:
+    made = {erased_id() for _ in range(50)}
+
+    assert len(made) == 50
+    assert all(is_erased(one) for one in made)
+    assert not is_erased("AERASED1")

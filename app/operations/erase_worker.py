@@ -1,0 +1,252 @@
+"""Remove a person and keep the books: the id, the consents and every free text about somebody go, amounts stay.
+
+What was handed in stays in the data under the pseudonym, as the consent text says; published data can't be called back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy.orm import Session
+
+from app.models import AuditEntry
+from app.operations.grant import type_of
+from app.settings import Settings
+from hits.clock import Clock
+from hits.errors import NotFound, Refused
+from hits.models import Assignment, Attempt, Consent, Example, Exposure, HitBatch, Rejection, Vote, Worker
+from hits.models.people import erased_id
+from hits.money import ZERO, display
+from hits.mturk.client import MTurk
+from hits.states import AssignmentState, RejectionState, Verdict
+from hits.validations import release
+from payments.budgets import locked_limits
+from payments.models import OWED, Payout, PayoutState
+from qualification.grants import VALIDATOR
+from qualification.limits_models import ListEntry, PracticeGrade
+from qualification.models import LIVE, LevelChange, QualificationGrant, QuizResult
+
+#: Stands in the place of words about an erased person.
+ERASED_WORDS = "(erased)"
+
+
+@dataclass(frozen=True)
+class ErasePlan:
+    """What erasing somebody would remove and keep, and what stands in its way, each with what to do."""
+
+    pseudonym: str
+    consents: int
+    shown_texts: int
+    texts_removed: int
+    remarks: int
+    texts_kept: int
+    votes_kept: int
+    paid: Decimal
+    undecided: int
+    possible_bonus: Decimal
+    obstacles: tuple[str, ...]
+
+
+def plan_erase(session: Session, mturk: MTurk, settings: Settings, clock: Clock, who: str) -> ErasePlan:
+    """Return what erasing would do. Changes nothing. Raises NotFound, MTurkError."""
+    worker = known_worker(session, who)
+    worker_id, mturk_worker_id = worker.id, worker.mturk_worker_id
+    session.commit()
+    held = _holds_on_marketplace(mturk, settings, mturk_worker_id)
+    plan = _plan(session, session.get_one(Worker, worker_id), clock.now(), held=held)
+    session.rollback()
+    return plan
+
+
+def erase_worker(
+    session: Session,
+    mturk: MTurk,
+    settings: Settings,
+    clock: Clock,
+    who: str,
+    *,
+    give_up_bonuses: bool = False,
+    by: str,
+) -> ErasePlan:
+    """Erase somebody, all in one transaction; who did it is kept. Returns what was done.
+
+    Raises NotFound, MTurkError, and Refused with every obstacle: money that is owed or on its way, work that waits,
+    qualifications that are held, and, unless ``give_up_bonuses``, statements that could still earn a bonus.
+    """
+    worker = known_worker(session, who)
+    worker_id, mturk_worker_id = worker.id, worker.mturk_worker_id
+    session.commit()
+    held = _holds_on_marketplace(mturk, settings, mturk_worker_id)
+    now = clock.now()
+    # Nothing is planned or paid while this goes on: planners wait for the budgets, everything else for the row.
+    locked_limits(session, now)
+    worker = session.get_one(Worker, worker_id, populate_existing=True, with_for_update=True)
+    if worker.erased_at is not None:
+        session.rollback()
+        raise NotFound(f"{who!r} was erased in the meantime. Nothing was changed.")
+    plan = _plan(session, worker, now, held=held)
+    obstacles = list(plan.obstacles)
+    if plan.undecided and not give_up_bonuses:
+        obstacles.append(
+            f"{plan.undecided} statements are not decided yet and could earn {display(plan.possible_bonus)}, which"
+            " nobody can be paid afterwards. Wait for the readers, or, if the person says so, erase with"
+            " --give-up-bonuses."
+        )
+    if obstacles:
+        session.rollback()
+        raise Refused(f"{plan.pseudonym} was not erased:\n" + "\n".join(f"  - {one}" for one in obstacles))
+    _remove(session, worker, now)
+    session.add(
+        AuditEntry(
+            at=now,
+            staff_name=by,
+            action="worker.erase",
+            subject=plan.pseudonym,
+            detail={"texts_removed": plan.texts_removed, "texts_kept": plan.texts_kept, "votes_kept": plan.votes_kept},
+        )
+    )
+    session.commit()
+    return plan
+
+
+def known_worker(session: Session, who: str) -> Worker:
+    """Return somebody by pseudonym or worker id. Raises NotFound, also for who was erased before."""
+    found = session.scalar(select(Worker).where((Worker.pseudonym == who) | (Worker.mturk_worker_id == who)))
+    if found is None:
+        raise NotFound(
+            "Nobody of this pseudonym or worker id is known here. `dynahit workers list` shows the pseudonyms."
+        )
+    if found.erased_at is not None:
+        raise NotFound(f"{found.pseudonym} was erased on {found.erased_at:%d %B %Y}. Nothing is left to erase.")
+    return found
+
+
+def _holds_on_marketplace(mturk: MTurk, settings: Settings, mturk_worker_id: str) -> bool:
+    """Tell whether the marketplace lists the person among our validators, who would be met again by that list."""
+    type_id = type_of(mturk, settings, VALIDATOR)
+    return any(seen.worker_id == mturk_worker_id for seen in mturk.holders(type_id))
+
+
+def _plan(session: Session, worker: Worker, now: datetime, *, held: bool) -> ErasePlan:
+    def count(table: type, *where: ColumnElement[bool]) -> int:
+        return session.scalar(select(func.count()).select_from(table).where(*where)) or 0
+
+    undecided = session.execute(
+        select(func.count(), func.sum(HitBatch.bonus))
+        .select_from(Example)
+        .join(Example.attempt)
+        .join(Attempt.hit)
+        .join(HitBatch)
+        .where(Example.writer_id == worker.id, Example.fooled, HitBatch.bonus > ZERO)
+        .where(Example.verdict.in_((Verdict.PENDING, Verdict.FLAGGED)))
+    ).one()
+    paid = session.scalar(
+        select(func.sum(Payout.amount)).where(
+            Payout.worker_id == worker.id,
+            Payout.state.in_((PayoutState.SENT, PayoutState.CONFIRMED, PayoutState.COMPENSATED)),
+        )
+    )
+    return ErasePlan(
+        pseudonym=worker.pseudonym,
+        consents=count(Consent, Consent.worker_id == worker.id),
+        shown_texts=count(Exposure, Exposure.worker_id == worker.id),
+        texts_removed=count(Attempt, *_not_handed_in(worker)),
+        remarks=count(Assignment, Assignment.worker_id == worker.id, Assignment.why != ""),
+        texts_kept=count(Example, Example.writer_id == worker.id),
+        votes_kept=count(Vote, Vote.validator_id == worker.id, Vote.counted_at.is_not(None)),
+        paid=paid or ZERO,
+        undecided=undecided[0],
+        possible_bonus=undecided[1] or ZERO,
+        obstacles=tuple(_obstacles(session, worker, now, held=held)),
+    )
+
+
+def _obstacles(session: Session, worker: Worker, now: datetime, *, held: bool) -> list[str]:
+    found = []
+    owed = session.execute(
+        select(func.count(), func.sum(Payout.amount)).where(
+            Payout.worker_id == worker.id, Payout.state.in_((*OWED, PayoutState.NO_BUDGET))
+        )
+    ).one()
+    if owed[0]:
+        found.append(
+            f"{owed[0]} payouts of {display(owed[1])} are owed or on their way. Settle them first:"
+            " `dynahit payments settle`, and `dynahit payments status` shows what holds them up."
+        )
+    unconfirmed = session.scalar(
+        select(func.count()).select_from(Payout).where(Payout.worker_id == worker.id, Payout.state == PayoutState.SENT)
+    )
+    if unconfirmed:
+        found.append(
+            f"{unconfirmed} payments were sent and not seen in the marketplace's list yet. Run `dynahit payments"
+            " settle` or `dynahit payments reconcile`."
+        )
+    mine = Assignment.worker_id == worker.id
+    waiting = session.scalar(
+        select(func.count())
+        .select_from(Assignment)
+        .where(mine, Assignment.state.in_((AssignmentState.SAVED, AssignmentState.SUBMITTED)))
+    )
+    if waiting:
+        found.append(
+            f"{waiting} assignments are handed in and not approved yet. The next pass of `dynahit jobs run` pays them,"
+            " or the review page shows why not."
+        )
+    working = session.scalar(
+        select(func.count())
+        .select_from(Assignment)
+        .where(mine, Assignment.state == AssignmentState.OPENED, Assignment.deadline_at > now)
+    )
+    if working:
+        found.append(f"{working} assignments are being worked on. Wait until they are returned or their time is over.")
+    sending = select(func.count()).select_from(Rejection)
+    if session.scalar(sending.where(Rejection.worker_id == worker.id, Rejection.state == RejectionState.SENDING)):
+        found.append("A rejection was begun and the marketplace has not answered. Finish it on the review page.")
+    kinds = set(
+        session.scalars(
+            select(QualificationGrant.kind).where(
+                QualificationGrant.worker_id == worker.id, QualificationGrant.state.in_(LIVE)
+            )
+        )
+    ) | ({VALIDATOR} if held else set())
+    found.extend(
+        f"The qualification {kind!r} is held. Take it away first:"
+        f" `dynahit qualification revoke {worker.pseudonym} --kind {kind}`."
+        for kind in sorted(kinds)
+    )
+    return found
+
+
+def _not_handed_in(worker: Worker) -> tuple[ColumnElement[bool], ...]:
+    collected = select(Example.id).where(Example.attempt_id == Attempt.id)
+    return Attempt.worker_id == worker.id, ~collected.exists()
+
+
+def _remove(session: Session, worker: Worker, now: datetime) -> None:
+    mine = Assignment.worker_id == worker.id
+    for assignment in session.scalars(select(Assignment).where(mine, Assignment.state == AssignmentState.OPENED)):
+        release(session, assignment)
+    statements = (
+        delete(Consent).where(Consent.worker_id == worker.id),
+        delete(Exposure).where(Exposure.worker_id == worker.id),
+        delete(Attempt).where(*_not_handed_in(worker)),
+        delete(Vote).where(Vote.validator_id == worker.id, Vote.counted_at.is_(None)),
+        update(Assignment).where(mine).values(why="", draft=None),
+        update(Rejection).where(Rejection.worker_id == worker.id).values(words=ERASED_WORDS),
+        update(QuizResult).where(QuizResult.worker_id == worker.id, QuizResult.answers.is_not(None)).values(answers={}),
+        update(QualificationGrant).where(QualificationGrant.worker_id == worker.id).values(reason=""),
+        update(LevelChange).where(LevelChange.worker_id == worker.id).values(reason=""),
+        update(ListEntry).where(ListEntry.worker_id == worker.id).values(reason=""),
+        update(PracticeGrade)
+        .where(PracticeGrade.example_id.in_(select(Example.id).where(Example.writer_id == worker.id)))
+        .values(words=ERASED_WORDS),
+    )
+    for statement in statements:
+        session.execute(statement, execution_options={"synchronize_session": False})
+    worker.mturk_worker_id = erased_id()
+    worker.erased_at = now
+    session.flush()
+    session.expire_all()

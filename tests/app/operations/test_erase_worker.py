@@ -1,0 +1,328 @@
+"""Erasing removes the person and keeps the books."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from sqlalchemy import Table, func, select, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.models import AuditEntry
+from app.operations.approve import approve_submitted
+from app.operations.collect import collect
+from app.operations.erase_worker import erase_worker, plan_erase
+from app.operations.grant import type_of
+from app.operations.settle import settle
+from app.settings import Settings
+from hits.clock import FixedClock
+from hits.consent import agree, text_of
+from hits.db import Base
+from hits.errors import NotFound, Refused
+from hits.exposure import show
+from hits.models import Assignment, Attempt, Consent, Example, Exposure, Rejection, Vote, Worker
+from hits.models.people import worker_for
+from hits.states import AssignmentState, BadFaith, RejectionState, Verdict
+from payments.models import Payout, Posting
+from payments.payouts import PayoutState
+from qualification.limits_models import ListEntry, ListKind, PracticeGrade
+from qualification.models import Level, LevelChange, QualificationGrant
+from tests.app.operations.people import Crowd, assignment_row
+from tests.factories import (
+    NOON,
+    PSEUDONYM_KEY,
+    make_assignment,
+    make_attempt,
+    make_example,
+    make_validation_hit,
+    make_vote,
+    make_worker,
+)
+from tests.market import Market
+
+#: What becomes of every table that knows a worker.
+DEALT_WITH = {
+    "worker": "the id goes, the pseudonym stays",
+    "consent": "removed",
+    "exposure": "removed",
+    "assignment": "without draft and remark",
+    "attempt": "removed unless handed in",
+    "example": "kept: the data",
+    "vote": "removed unless it counts",
+    "lease": "kept: which votes were asked for",
+    "rejection": "without its words",
+    "payout": "kept: the books",
+    "quiz_result": "without answers",
+    "qualification_grant": "without reasons",
+    "level_change": "without reasons",
+    "list_entry": "without reasons",
+}
+
+
+def erase(session: Session, market: Market, settings: Settings, clock: FixedClock, who: str, **other: Any) -> None:
+    erase_worker(session, market.mturk, settings, clock, who, by="robin", **other)
+
+
+def everything(session: Session) -> str:
+    """All that the database holds, as text."""
+    found = []
+    for name in Base.metadata.tables:
+        found += [f"{name}: {row}" for row in session.execute(text(f"SELECT * FROM {name}"))]
+    return "\n".join(found)
+
+
+def make_payout(session: Session, *, example: Example, state: PayoutState) -> Payout:
+    assignment = example.attempt.assignment
+    known = {
+        "approved_by": "robin",
+        "sent_at": NOON if state is PayoutState.SENT else None,
+        "cause": "no answer" if state is PayoutState.DOUBTFUL else None,
+    }
+    payout = Payout(
+        reference="DH-TEST",
+        rule="verified_fooling_example",
+        subject=f"example:{example.id}",
+        example_id=example.id,
+        round_id=example.round_id,
+        worker_id=example.writer_id,
+        assignment_id=assignment.id,
+        batch_id=assignment.hit.batch_id,
+        endpoint="http://127.0.0.1:8000",
+        amount=Decimal("0.30"),
+        reason="For a statement. DH-TEST",
+        request_token="token",
+        state=state,
+        planned_at=NOON,
+        **known,
+    )
+    session.add(payout)
+    session.flush()
+    return payout
+
+
+def knows_workers(table: Table) -> bool:
+    return any(key.column.table.name == "worker" for column in table.columns for key in column.foreign_keys)
+
+
+def test_every_table_that_knows_a_worker_is_dealt_with() -> None:
+    found = {name for name, table in Base.metadata.tables.items() if knows_workers(table)}
+
+    assert found | {"worker"} == set(DEALT_WITH)
+
+
+@pytest.fixture
+def person(session: Session) -> Worker:
+    """A writer who was paid, with remarks, drafts, a rejection and words of others about them."""
+    worker = make_worker(session, mturk_worker_id="AERASEME")
+    consent = text_of(session, "We store what you write.", NOON)
+    agree(session, "AERASEME", consent, str(consent.id), key=PSEUDONYM_KEY, now=NOON)
+    paid = make_assignment(session, worker=worker, state=AssignmentState.APPROVED, why="secret remark")
+    example = make_example(
+        session,
+        attempt=make_attempt(session, assignment=paid, answer={"statement": "A kept statement."}),
+        verdict=Verdict.VALID_AND_MODEL_WRONG,
+        final_label="negative",
+    )
+    session.add(PracticeGrade(example_id=example.id, passed=True, words="secret praise", graded_at=NOON, graded_by="r"))
+    left = make_assignment(
+        session, worker=worker, deadline_at=NOON - timedelta(days=1), draft={"statement": "secret draft"}
+    )
+    make_attempt(session, assignment=left, answer={"statement": "secret attempt"})
+    show(session, left, "context:1", cap=5, now=NOON)
+    rejected = make_assignment(session, worker=worker, state=AssignmentState.REJECTED)
+    session.add(
+        Rejection(
+            assignment_id=rejected.id,
+            worker_id=worker.id,
+            batch_id=rejected.hit.batch_id,
+            category=BadFaith.NONSENSE,
+            words="secret blame",
+            staff_name="robin",
+            state=RejectionState.REJECTED,
+            decided_at=NOON,
+            rejected_at=NOON,
+        )
+    )
+    session.add(LevelChange(worker_id=worker.id, task_code="nli", level=Level.WRITER, at=NOON, by="r", reason="secret"))
+    session.add(
+        ListEntry(
+            worker_id=worker.id,
+            kind=ListKind.SET_ASIDE,
+            task_code="nli",
+            round_number=0,
+            reason="secret cause",
+            added_at=NOON,
+            added_by="r",
+        )
+    )
+    reading = make_assignment(
+        session,
+        worker=worker,
+        hit=make_validation_hit(session, examples=[make_example(session)]),
+        state=AssignmentState.APPROVED,
+    )
+    make_vote(session, example=make_example(session), assignment=reading)
+    session.commit()
+    return worker
+
+
+def test_the_person_is_gone_and_the_data_and_the_counts_stay(
+    session: Session, market: Market, settings: Settings, clock: FixedClock, person: Worker
+) -> None:
+    pseudonym = person.pseudonym
+    before = everything(session)
+    assert "AERASEME" in before
+    assert before.count("secret") == 7
+
+    plan = plan_erase(session, market.mturk, settings, clock, pseudonym)
+    assert (plan.consents, plan.shown_texts, plan.texts_removed, plan.remarks, plan.texts_kept, plan.votes_kept) == (
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+    )
+    assert everything(session) == before
+    erase(session, market, settings, clock, "AERASEME")
+
+    after = everything(session)
+    assert "AERASEME" not in after
+    assert "secret" not in after
+    assert "A kept statement." in after
+    assert session.query(Consent).count() == session.query(Exposure).count() == 0
+    assert session.query(Vote).filter(Vote.counted_at.is_not(None)).count() == 1
+    row = session.scalars(select(Worker).where(Worker.pseudonym == pseudonym)).one()
+    assert row.erased_at == clock.now()
+    entry = session.scalars(select(AuditEntry).where(AuditEntry.action == "worker.erase")).one()
+    assert (entry.staff_name, entry.subject) == ("robin", pseudonym)
+    with pytest.raises(NotFound, match="was erased on 15 November 2026"):
+        erase(session, market, settings, clock, pseudonym)
+    with pytest.raises(NotFound, match="Nobody of this pseudonym"):
+        erase(session, market, settings, clock, "AERASEME")
+
+
+def test_who_comes_back_is_somebody_new(
+    session: Session, market: Market, settings: Settings, clock: FixedClock, person: Worker
+) -> None:
+    before = person.pseudonym
+    erase(session, market, settings, clock, before)
+
+    again = worker_for(session, "AERASEME", key=PSEUDONYM_KEY, now=clock.now())
+
+    assert again.id != person.id
+    assert again.pseudonym != before
+    assert worker_for(session, "AERASEME", key=PSEUDONYM_KEY, now=clock.now()) is again
+
+
+def test_the_database_keeps_no_id_of_somebody_erased(session: Session, person: Worker) -> None:
+    person.erased_at = NOON
+    with pytest.raises(IntegrityError):
+        session.flush()
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (PayoutState.PLANNED, "owed or on their way"),
+        (PayoutState.SENDING, "owed or on their way"),
+        (PayoutState.DOUBTFUL, "owed or on their way"),
+        (PayoutState.HELD, "owed or on their way"),
+        (PayoutState.SENT, "not seen in the marketplace's list"),
+    ],
+)
+def test_money_that_is_owed_or_unsure_stands_in_the_way(
+    session: Session,
+    market: Market,
+    settings: Settings,
+    clock: FixedClock,
+    person: Worker,
+    state: PayoutState,
+    says: str,
+) -> None:
+    example = session.scalars(select(Example).where(Example.writer_id == person.id)).first()
+    assert example is not None
+    make_payout(session, example=example, state=state)
+    session.commit()
+    before = everything(session)
+
+    with pytest.raises(Refused, match=says):
+        erase(session, market, settings, clock, person.pseudonym)
+    assert everything(session) == before
+
+
+def test_work_in_hand_or_handed_in_stands_in_the_way(
+    session: Session, market: Market, settings: Settings, clock: FixedClock, person: Worker
+) -> None:
+    make_assignment(session, worker=person, deadline_at=NOON + timedelta(hours=1))
+    make_assignment(session, worker=person, state=AssignmentState.SUBMITTED)
+    make_assignment(session, worker=person, state=AssignmentState.SAVED)
+    session.commit()
+
+    with pytest.raises(Refused) as refused:
+        erase(session, market, settings, clock, person.pseudonym)
+
+    assert "2 assignments are handed in" in str(refused.value)
+    assert "1 assignments are being worked on" in str(refused.value)
+    assert "AERASEME" not in str(refused.value)
+
+
+def test_a_qualification_that_is_held_stands_in_the_way(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    type_id = type_of(market.mturk, settings, "validator")
+    holder = market.person("holder", grants={type_id: 1})
+    worker = make_worker(session, mturk_worker_id=holder)
+    session.commit()
+
+    with pytest.raises(Refused, match=rf"dynahit qualification revoke {worker.pseudonym} --kind validator"):
+        erase(session, market, settings, clock, worker.pseudonym)
+
+    market.mturk.revoke(type_id, holder)
+    erase(session, market, settings, clock, worker.pseudonym)
+    assert session.query(QualificationGrant).count() == 0
+
+
+def test_statements_that_could_still_earn_are_given_up_only_if_said(
+    session: Session, market: Market, settings: Settings, clock: FixedClock, person: Worker
+) -> None:
+    done = make_assignment(session, worker=person, state=AssignmentState.APPROVED)
+    example = make_example(session, attempt=make_attempt(session, assignment=done))
+    session.commit()
+
+    with pytest.raises(Refused, match=r"1 statements are not decided yet and could earn \$0\.30"):
+        erase(session, market, settings, clock, person.pseudonym)
+    erase(session, market, settings, clock, person.pseudonym, give_up_bonuses=True)
+
+    row = session.get_one(Example, example.id, populate_existing=True)
+    row.verdict, row.final_label = Verdict.VALID_AND_MODEL_WRONG, row.goal_label
+    session.commit()
+    assert not settle(session, market.mturk, clock).settled
+    assert session.query(Payout).count() == 0
+
+
+def test_the_books_of_an_erased_person_still_agree_and_the_id_does_not_come_back(
+    crowd: Crowd, hits: list[str], clock: FixedClock
+) -> None:
+    """Paid on the real marketplace's engine, erased, then everything that reads its lists again."""
+    ada = crowd.market.person("ada")
+    assignment_id = crowd.write(ada, hits[0], {"The good old queue.": True})
+    collect(crowd.session, crowd.market.mturk, crowd.settings, clock)
+    approve_submitted(crowd.session, crowd.market.mturk, clock)
+    row = assignment_row(crowd.session, assignment_id)
+    pseudonym, balance = row.worker.pseudonym, crowd.session.scalar(select(func.sum(Posting.cents)))
+
+    erase_worker(crowd.session, crowd.market.mturk, crowd.settings, clock, pseudonym, give_up_bonuses=True, by="robin")
+    collect(crowd.session, crowd.market.mturk, crowd.settings, clock)
+
+    assert ada not in everything(crowd.session)
+    assert crowd.session.scalar(select(func.sum(Posting.cents))) == balance == 0
+    assert crowd.session.scalar(select(func.count()).select_from(Worker)) == 1
+    assert assignment_row(crowd.session, assignment_id).state is AssignmentState.APPROVED
+    assert f":{pseudonym}" in everything(crowd.session)  # the ledger's accounts
+    assert Decimal("0.30") == assignment_row(crowd.session, assignment_id).hit.batch.reward
+    assert crowd.session.query(Attempt).count() == 1
+    assert crowd.session.query(Assignment).filter(Assignment.review_reason.is_not(None)).count() == 0
