@@ -31,14 +31,15 @@ def _short(text: str) -> str:
 
 
 def show_plan(plan: SettlePlan, console: Console) -> None:
-    if not plan.lines:
+    if not plan.lines and not plan.offers:
         click.echo("No bonus is waiting to be paid.")
     else:
-        _lines_table("Bonuses to pay", plan.lines, console)
+        if plan.lines:
+            _lines_table("Bonuses to pay", plan.lines, console)
         totals = Table(show_header=False)
         totals.add_column()
         totals.add_column(justify="right")
-        totals.add_row(bonuses_in_words(len(plan.lines)), display(plan.bonuses))
+        totals.add_row(bonuses_in_words(len(plan.lines) + len(plan.offers)), display(plan.bonuses))
         totals.add_row("Fees", display(plan.fees))
         totals.add_row("Total", display(plan.total), style="bold")
         totals.add_row("Balance", display(plan.balance))
@@ -47,9 +48,27 @@ def show_plan(plan: SettlePlan, console: Console) -> None:
             click.echo(
                 f"The balance is {display(plan.missing)} short. Top up the account first, or pay a part: --limit."
             )
+    if plan.offers:
+        _lines_table("Paid by HITs of their own", plan.offers, console)
     if plan.untouched:
         _lines_table("Not paid now", plan.untouched, console)
-        click.echo("Failed ones are tried again with --retry; held ones wait for the requester's decision on a flag.")
+        for words in why_not(plan):
+            click.echo(words)
+
+
+def why_not(plan: SettlePlan) -> list[str]:
+    """Return what each kind of row that is not paid now waits for."""
+    states = {line.state for line in plan.untouched}
+    words = {
+        PayoutState.FAILED: "Failed ones are tried again with --retry.",
+        PayoutState.HELD: "Held ones wait for the requester's decision on a flag.",
+        PayoutState.PLANNED: "Planned ones are above the limit: `dynahit payments approve`.",
+        PayoutState.NEEDS_COMPENSATION: "Compensations above the limit wait for `dynahit payments approve`.",
+        PayoutState.NOT_SUBMITTED: "Not submitted: the work that they hang on has not come in.",
+        PayoutState.NO_BUDGET: "No budget: raise one with `dynahit payments budget set`.",
+        PayoutState.COMPENSATING: "Compensating: a HIT that pays waits for its worker.",
+    }
+    return [sentence for state, sentence in words.items() if state in states]
 
 
 def _table(title: str, *, show_footer: bool = False) -> Table:
@@ -151,12 +170,21 @@ def standing_rows(now: Standing) -> list[tuple[str, Any]]:
 
 def todo(now: Standing) -> list[str]:
     words = []
-    if now.not_planned.count or now.of(PayoutState.PLANNED, PayoutState.SENDING, PayoutState.DOUBTFUL).count:
+    if (
+        now.not_planned.count
+        or now.of(PayoutState.PLANNED, PayoutState.APPROVED, PayoutState.SENDING, PayoutState.DOUBTFUL).count
+    ):
         words.append("`dynahit payments settle` pays what is owed and looks up what is doubtful.")
     if now.of(PayoutState.FAILED).count:
         words.append("Failed ones: `dynahit payments settle --plan` lists them; mend the cause, then settle --retry.")
     if now.of(PayoutState.HELD).count:
         words.append("Held ones wait for the requester's decision on a flag.")
+    if now.of(PayoutState.PLANNED).count:
+        words.append("Planned ones above DYNAHIT_APPROVAL_LIMIT wait for `dynahit payments approve`.")
+    if now.of(PayoutState.NO_BUDGET).count:
+        words.append("Ones without budget: `dynahit payments budget show`, then `... budget set`.")
+    if now.of(PayoutState.NEEDS_COMPENSATION).count:
+        words.append("Compensations: `dynahit payments settle` offers each worker a HIT that pays.")
     return words
 
 
@@ -169,6 +197,7 @@ def plan_json(plan: SettlePlan) -> dict[str, Any]:
     return {
         "to_pay": [_line_json(line) for line in plan.lines],
         "not_paid_now": [_line_json(line) for line in plan.untouched],
+        "hits_of_their_own": [_line_json(line) for line in plan.offers],
         "bonuses": _dollars(plan.bonuses),
         "fees": _dollars(plan.fees),
         "total": _dollars(plan.total),

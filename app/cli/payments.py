@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from app.cli import payment_commitments, payment_reports
 from app.cli.payment_output import (
     bonuses_in_words,
     plan_json,
@@ -20,8 +21,9 @@ from app.cli.payment_output import (
     standing_rows,
     todo,
 )
-from app.cli.payment_reports import add_to, standing_now
+from app.cli.payment_reports import standing_now
 from app.extensions import db
+from app.operations.compensate import Compensated, offer_compensations
 from app.operations.settle import Result, plan_settlement
 from app.operations.settle import settle as settle_bonuses
 from app.services import services
@@ -30,7 +32,8 @@ from hits.money import display, usd
 from payments.ledger import record_deposit
 
 group = AppGroup("payments", help="Pay bonuses, report, reconcile.")
-add_to(group)
+payment_reports.add_to(group)
+payment_commitments.add_to(group)
 
 
 @group.command("settle")
@@ -57,8 +60,9 @@ def settle(plan_only: bool, limit: int | None, retry: bool, yes: bool, as_json: 
         show_plan(plan, console)
     asked = len(plan.lines) + (plan.failed if retry else 0)
     asked = asked if limit is None else min(limit, asked)
-    if asked and not yes:
-        click.confirm(f"Pay {bonuses_in_words(asked)} on {here.mturk.endpoint}?", abort=True)
+    if (asked or plan.offers) and not yes:
+        further = f" and offer {len(plan.offers)} HITs that pay compensations" if plan.offers else ""
+        click.confirm(f"Pay {bonuses_in_words(asked)}{further} on {here.mturk.endpoint}?", abort=True)
     # What became due since the plan was shown is not paid unasked.
     if as_json:
         settlement = settle_bonuses(
@@ -79,7 +83,13 @@ def settle(plan_only: bool, limit: int | None, retry: bool, yes: bool, as_json: 
                 on_settled=lambda _one: progress.advance(bar),
             )
         show_settlement(settlement, console)
-    if settlement.stopped or settlement.of(Result.DOUBTFUL, Result.FAILED):
+    offered = offer_compensations(session, here.mturk, here.settings, here.clock) if plan.offers else Compensated()
+    if offered.offered or offered.findings:
+        # Standard output is one JSON document where that was asked for.
+        click.echo(f"Compensations offered: {offered.offered} HITs.", err=as_json)
+        for finding in offered.findings:
+            click.echo(finding, err=True)
+    if settlement.stopped or offered.findings or settlement.of(Result.DOUBTFUL, Result.FAILED):
         raise SystemExit(1)
 
 

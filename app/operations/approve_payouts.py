@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.models import AuditEntry, StaffUser, password_fits
 from hits.clock import Clock
-from hits.errors import NotFound, Refused
+from hits.errors import Refused
 from hits.money import ZERO
 from payments import approvals
 from payments.errors import ApprovalRefused
@@ -150,19 +150,3 @@ def _check_place(payout: Payout, endpoint: str) -> None:
         raise ApprovalRefused(
             f"Payout {payout.reference} is on {payout.endpoint}, but this instance talks to {endpoint}."
         )
-
-
-def shown_now(
-    session: Session, clock: Clock, references: list[str], *, endpoint: str, limit: Decimal | None
-) -> dict[str, str]:
-    """Return the digests of waiting payouts by reference, for somebody who looks at them now.
-
-    Raises NotFound for a reference that does not wait.
-    """
-    waiting = {one.reference: one.digest for one in payouts_to_approve(session, clock, endpoint=endpoint, limit=limit)}
-    unknown = [reference for reference in references if reference not in waiting]
-    if unknown:
-        raise NotFound(
-            f"{unknown[0]} does not wait for an approval. `dynahit payments approve --plan` lists what does."
-        )
-    return {reference: waiting[reference] for reference in references}

@@ -90,12 +90,14 @@ class SettlePlan:
     lines: tuple[PlanLine, ...]
     untouched: tuple[PlanLine, ...]
     balance: Decimal
+    #: Paid by HITs of their own, which offer_compensations makes.
+    offers: tuple[PlanLine, ...] = ()
     bonuses: Decimal = field(init=False)
     fees: Decimal = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bonuses", sum((line.amount for line in self.lines), ZERO))
-        object.__setattr__(self, "fees", sum((line.fee for line in self.lines), ZERO))
+        object.__setattr__(self, "bonuses", sum((line.amount for line in (*self.lines, *self.offers)), ZERO))
+        object.__setattr__(self, "fees", sum((line.fee for line in (*self.lines, *self.offers)), ZERO))
 
     @property
     def failed(self) -> int:
@@ -124,6 +126,7 @@ def plan_settlement(
     today = clock.now().date()
     lines: list[PlanLine] = []
     untouched: list[PlanLine] = []
+    offers: list[PlanLine] = []
     states = (*OWED, PayoutState.NO_BUDGET)
     rows = session.scalars(
         select(Payout).where(Payout.state.in_(states), Payout.endpoint == sender.endpoint).order_by(Payout.id)
@@ -132,7 +135,10 @@ def plan_settlement(
         small = approval_limit is None or row.amount <= approval_limit
         goes = row.state in (*UNSURE, PayoutState.APPROVED) or (row.state is PayoutState.PLANNED and small)
         line = _plan_line(session, row.round, row.worker, row.example, row.state, row.amount, row.reason, today)
-        (lines if goes else untouched).append(line)
+        if row.state is PayoutState.NEEDS_COMPENSATION and (small or row.approved_by is not None):
+            offers.append(line)
+        else:
+            (lines if goes else untouched).append(line)
     for one in due_bonuses(session):
         small = approval_limit is None or one.bonus.amount <= approval_limit
         line = _plan_line(
@@ -147,7 +153,7 @@ def plan_settlement(
         )
         (lines if small else untouched).append(line)
     session.rollback()
-    return SettlePlan(lines=tuple(lines), untouched=tuple(untouched), balance=balance)
+    return SettlePlan(lines=tuple(lines), untouched=tuple(untouched), balance=balance, offers=tuple(offers))
 
 
 def settle(
