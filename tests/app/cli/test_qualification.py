@@ -74,3 +74,78 @@ def test_an_unknown_worker_is_an_error_in_one_message(shell: Shell) -> None:
     assert result.exit_code == 1
     assert "Error: " in result.output
     assert "Traceback" not in result.output
+
+
+def launched(shell: Shell) -> None:
+    result = shell(
+        "qualification", "quiz", "launch", "nli", "writer", "--reward", "0.50", "--places", "5", "--yes", "--json"
+    )
+    assert result.exit_code == 0, result.output
+
+
+def test_a_quizs_qualification_is_granted_by_hand_listed_revoked_and_reset(shell: Shell, market: Market) -> None:
+    worker_id = market.person("ada")
+    launched(shell)
+
+    granted = shell("qualification", "grant", worker_id, "--kind", "writer:nli", "--months", "6", "--json")
+    assert granted.exit_code == 0, granted.output
+    pseudonym = json.loads(granted.stdout)["worker"]
+    again = shell("qualification", "grant", pseudonym, "--kind", "writer:nli", "--json")
+    assert json.loads(again.stdout)["granted"] == 0
+
+    result = shell("qualification", "list", "--kind", "writer:nli", "--json")
+    [held] = json.loads(result.stdout)
+    assert (held["worker"], held["version"], held["value"], held["state"]) == (pseudonym, 1, 1, "granted")
+    assert held["expires_at"].startswith("2027-05-15")
+    assert pseudonym in shell("qualification", "list", "--all").output
+
+    revoked = shell("qualification", "revoke", pseudonym, "--kind", "writer:nli", "--reason", "Copied.", "--yes")
+    assert revoked.exit_code == 0, revoked.output
+    assert "Nobody yet." in shell("qualification", "list", "--all").output
+    reset = shell("qualification", "reset", pseudonym, "--kind", "writer:nli", "--json")
+    assert json.loads(reset.stdout) == {"worker": pseudonym, "kind": "writer:nli", "set_aside": 0}
+
+    shown = shell("qualification", "history", pseudonym)
+    told = json.loads(shell("qualification", "history", worker_id, "--json").stdout)
+    assert [event["what"] for event in told["events"]] == ["grant planned", "granted", "revoked", "revocation lifted"]
+    for text in (shown.output, json.dumps(told), result.output, granted.output, revoked.output):
+        assert worker_id not in text
+
+
+def test_plans_change_nothing(shell: Shell, market: Market) -> None:
+    worker_id = market.person("ada")
+    market.calls.clear()
+
+    for arguments in (
+        ("grant", worker_id),
+        ("revoke", worker_id),
+        ("quiz", "launch", "nli", "writer", "--reward", "0.50"),
+        ("quiz", "publish", "nli", "writer"),
+    ):
+        planned = shell("qualification", *arguments, "--plan")
+        assert planned.exit_code == 0, planned.output
+        assert "Nothing was changed" in planned.output
+        assert json.loads(shell("qualification", *arguments, "--plan", "--json").stdout)
+
+    assert set(market.calls) <= {"GetAccountBalance"}
+    assert listed(shell) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("grant", "w-0000"), "Nobody has the pseudonym"),
+        (("grant", "ada"), "neither a pseudonym"),
+        (("grant", "AADA", "--kind", "writer:poetry"), "There is no qualification 'writer:poetry'"),
+        (("grant", "AADA", "--kind", "writer:nli"), "none yet"),
+        (("history", "w-0000"), "Nobody has the pseudonym"),
+        (("list", "--kind", "x", "--all"), "either --kind or --all"),
+        (("revoke", "AADA", "--json"), "needs --plan or --yes"),
+    ],
+)
+def test_what_can_not_be_done_is_one_message(shell: Shell, arguments: tuple[str, ...], message: str) -> None:
+    result = shell("qualification", *arguments)
+
+    assert result.exit_code != 0
+    assert message in result.output
+    assert "Traceback" not in result.output

@@ -345,3 +345,39 @@ def test_an_answer_that_lacks_what_was_asked_for_is_no_answer(market: Market, co
     for call in (market.mturk.balance, lambda: list(market.mturk.hits()), lambda: market.mturk.hit(hit_id)):
         with pytest.raises(MTurkUnavailable, match="without"):
             call()
+
+
+QUIZ_FORM = """<QuestionForm xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2017-11-06/QuestionForm.xsd">
+<Question><QuestionIdentifier>a</QuestionIdentifier><IsRequired>true</IsRequired>
+<QuestionContent><Text>Is it?</Text></QuestionContent><AnswerSpecification><SelectionAnswer><Selections>
+<Selection><SelectionIdentifier>yes</SelectionIdentifier><Text>Yes</Text></Selection>
+<Selection><SelectionIdentifier>no</SelectionIdentifier><Text>No</Text></Selection>
+</Selections></SelectionAnswer></AnswerSpecification></Question></QuestionForm>"""
+QUIZ_KEY = """<AnswerKey xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01/AnswerKey.xsd">
+<Question><QuestionIdentifier>a</QuestionIdentifier><AnswerOption><SelectionIdentifier>yes</SelectionIdentifier>
+<AnswerScore>1</AnswerScore></AnswerOption></Question></AnswerKey>"""
+
+
+def test_a_quiz_stands_on_its_type_as_it_was_sent(market: Market) -> None:
+    type_id = market.mturk.find_or_create_qualification("quiz", "Says that you passed.")
+    assert market.mturk.quiz(type_id) == ("", "")
+
+    market.mturk.put_quiz(type_id, form_xml=QUIZ_FORM, key_xml=QUIZ_KEY, seconds=600, retry_seconds=86_400)
+
+    assert market.mturk.quiz(type_id) == (QUIZ_FORM, QUIZ_KEY)
+    worker = market.person("ada")
+    asked = market.engine.request_qualification(worker, type_id)
+    assert asked.form is not None
+    [question] = asked.form.questions
+    market.engine.submit_qualification_test(worker, asked.request_id, {question.field: ["yes"]})
+    assert [grant.value for grant in market.mturk.holders(type_id)] == [1]
+
+
+def test_a_quiz_that_is_no_form_is_refused(market: Market) -> None:
+    type_id = market.mturk.find_or_create_qualification("quiz", "Says that you passed.")
+
+    with pytest.raises(MTurkRefused):
+        market.mturk.put_quiz(type_id, form_xml="<a/>", key_xml=QUIZ_KEY, seconds=600, retry_seconds=0)
+    assert market.mturk.quiz(type_id) == ("", "")
+    with pytest.raises(MTurkRefused):
+        market.mturk.quiz("3NOSUCHTYPE")

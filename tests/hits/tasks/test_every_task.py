@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hits.errors import InvalidAnswer, InvalidInput, NotFound
-from hits.tasks import TASKS, TaskSpec, find_tasks, task
+from hits.tasks import TASKS, Fit, TaskSpec, find_tasks, task
 from hits.tasks._spec import incomplete
 
 every_task = pytest.mark.parametrize("spec", TASKS.values(), ids=lambda spec: spec.code)
@@ -45,13 +45,24 @@ def test_an_unknown_label_is_refused_with_the_list(spec: TaskSpec) -> None:
 @every_task
 def test_its_examples_and_quiz_are_long_enough_to_teach(spec: TaskSpec) -> None:
     assert len(spec.examples) >= 3
-    assert len(spec.quiz) >= 12
-    assert len({(item.text, item.marked) for item in spec.quiz}) == len(spec.quiz)
-    assert all(item.feedback for item in spec.quiz)
-    assert all(
-        set(item.context) == ({field.name for field in spec.context_fields} if item.context else set())
-        for item in spec.quiz
-    )
+    for quiz in (spec.quiz, spec.writer_quiz):
+        assert len(quiz) >= 14
+        assert len({(item.text, item.marked) for item in quiz}) == len(quiz)
+        assert all(item.feedback for item in quiz)
+        assert all(
+            set(item.context) == ({field.name for field in spec.context_fields} if item.context else set())
+            for item in quiz
+        )
+
+
+@every_task
+def test_its_writers_quiz_asks_for_every_goal_and_every_answer(spec: TaskSpec) -> None:
+    assert {item.goal for item in spec.writer_quiz} == set(spec.goals)
+    assert {item.right for item in spec.writer_quiz} == set(Fit)
+    # What writers and readers are asked differs, so that one quiz does not give the other away.
+    assert not {item.text for item in spec.writer_quiz} & {item.text for item in spec.quiz}
+    taught = {text for example in spec.examples for text in example.answer.values()}
+    assert not taught & {item.text for item in (*spec.writer_quiz, *spec.quiz)}
 
 
 @every_task

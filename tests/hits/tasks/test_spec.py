@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 
 from hits.errors import AmbiguousAnswer, InvalidAnswer, InvalidInput
 from hits.predictions import AnswerSpan, MemberAnswer, Prediction
-from hits.tasks import AnswerKind, ContextField, QuizItem, SpanInput, digest_of, incomplete, task, token_f1
+from hits.tasks import (
+    AnswerKind,
+    ContextField,
+    Fit,
+    QuizItem,
+    SpanInput,
+    WriterItem,
+    digest_of,
+    incomplete,
+    task,
+    token_f1,
+)
 from hits.tasks._spans import widened
 from hits.tasks._spec import checked_text
 from hits.tasks._squad import answer_words
@@ -299,6 +310,14 @@ def test_every_finding_about_a_task_is_told() -> None:
         ({"context_fields": (*QA.context_fields, ContextField("token", "t", 9))}, "a name of the page's own"),
         ({"quiz": (QuizItem("Who?", "right", "f", {"passage": "a b"}, "c"),)}, "must stand once"),
         ({"quiz": (QuizItem("Who?", "right", "f", {"page": "a b"}, "a"),)}, "unknown field 'page'"),
+        (
+            {"writer_quiz": (WriterItem("Who?", "wrong", Fit.FITS, "f", {"passage": "a b"}, "a"),)},
+            "'wrong', which writers are never asked for",
+        ),
+        (
+            {"writer_quiz": (WriterItem("Who?", "right", Fit.FITS, "f", {"passage": "a b"}, "c"),)},
+            "must stand once",
+        ),
     ],
 )
 def test_a_task_with_a_marked_answer_is_looked_through(changes: dict[str, object], finding: str) -> None:
