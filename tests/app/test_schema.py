@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, Inspector, inspect, text
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, IntegrityError
 
 import app.models  # noqa: F401 - registers every table
 from app import schema
@@ -130,32 +130,35 @@ def test_the_migrated_ledger_can_not_be_changed(database_url: str) -> None:
                 connection.execute(text(statement))
 
 
+#: A database of the first version, with an answered attempt and a model.
+FIRST_ROWS = (
+    "INSERT INTO round (id, task_code, number, task_version, seed, agreeing_votes, max_votes, created_at)"
+    " VALUES (1, 'sentiment', 1, 1, 0, 2, 3, '2026-11-15 12:00:00')",
+    "INSERT INTO worker (id, mturk_worker_id, pseudonym, created_at)"
+    " VALUES (1, 'AWRITER', 'w1', '2026-11-15 12:00:00')",
+    "INSERT INTO context (id, round_id, fields, digest, created_at)"
+    " VALUES (1, 1, '{\"prompt\": \"p\"}', 'd', '2026-11-15 12:00:00')",
+    "INSERT INTO hit_batch (id, round_id, kind, key, endpoint, title, description, keywords, reward, bonus, tries,"
+    " minutes, assignment_seconds, auto_approval_seconds, lifetime_seconds, created_at)"
+    " VALUES (1, 1, 'creation', 'k', 'e', 't', 'd', 'w', 30, 30, 5, 5, 60, 60, 60, '2026-11-15 12:00:00')",
+    "INSERT INTO hit (id, batch_id, position, reference, request_token, state, mturk_hit_id, max_assignments,"
+    " context_id, goal_label) VALUES (1, 1, 1, 'r', 't', 'created', 'H1', 1, 1, 'negative')",
+    "INSERT INTO assignment (id, mturk_assignment_id, hit_id, worker_id, state, why)"
+    " VALUES (1, 'A1', 1, 1, 'submitted', '')",
+    "INSERT INTO attempt (id, public_id, assignment_id, hit_id, worker_id, try_number, answer, answer_digest,"
+    " goal_label, state, asked_at, seconds, model_id, model_revision, predicted_label, probabilities, fooled)"
+    " VALUES (1, 'p1', 1, 1, 1, 1, '{\"statement\": \"s\"}', 'x', 'negative', 'answered', '2026-11-15 12:01:00',"
+    " 60, 'embedded:sentiment', 'one', 'positive', '{\"positive\": 0.9}', true)",
+    "INSERT INTO model_version (id, task_code, model_id, revision, labels, card, first_seen_at)"
+    " VALUES (1, 'sentiment', 'embedded:sentiment', 'one', '[\"positive\"]', '{}', '2026-11-15 12:00:00')",
+)
+
+
 def test_what_was_collected_before_the_four_tasks_is_kept(database_url: str) -> None:
     """A database of the first version, with an answered attempt, a vote and a model, goes up and back down."""
     schema.upgrade(database_url, "0001")
-    rows = (
-        "INSERT INTO round (id, task_code, number, task_version, seed, agreeing_votes, max_votes, created_at)"
-        " VALUES (1, 'sentiment', 1, 1, 0, 2, 3, '2026-11-15 12:00:00')",
-        "INSERT INTO worker (id, mturk_worker_id, pseudonym, created_at)"
-        " VALUES (1, 'AWRITER', 'w1', '2026-11-15 12:00:00')",
-        "INSERT INTO context (id, round_id, fields, digest, created_at)"
-        " VALUES (1, 1, '{\"prompt\": \"p\"}', 'd', '2026-11-15 12:00:00')",
-        "INSERT INTO hit_batch (id, round_id, kind, key, endpoint, title, description, keywords, reward, bonus, tries,"
-        " minutes, assignment_seconds, auto_approval_seconds, lifetime_seconds, created_at)"
-        " VALUES (1, 1, 'creation', 'k', 'e', 't', 'd', 'w', 30, 30, 5, 5, 60, 60, 60, '2026-11-15 12:00:00')",
-        "INSERT INTO hit (id, batch_id, position, reference, request_token, state, mturk_hit_id, max_assignments,"
-        " context_id, goal_label) VALUES (1, 1, 1, 'r', 't', 'created', 'H1', 1, 1, 'negative')",
-        "INSERT INTO assignment (id, mturk_assignment_id, hit_id, worker_id, state, why)"
-        " VALUES (1, 'A1', 1, 1, 'submitted', '')",
-        "INSERT INTO attempt (id, public_id, assignment_id, hit_id, worker_id, try_number, answer, answer_digest,"
-        " goal_label, state, asked_at, seconds, model_id, model_revision, predicted_label, probabilities, fooled)"
-        " VALUES (1, 'p1', 1, 1, 1, 1, '{\"statement\": \"s\"}', 'x', 'negative', 'answered', '2026-11-15 12:01:00',"
-        " 60, 'embedded:sentiment', 'one', 'positive', '{\"positive\": 0.9}', true)",
-        "INSERT INTO model_version (id, task_code, model_id, revision, labels, card, first_seen_at)"
-        " VALUES (1, 'sentiment', 'embedded:sentiment', 'one', '[\"positive\"]', '{}', '2026-11-15 12:00:00')",
-    )
     with opened(database_url) as engine, engine.begin() as connection:
-        for row in rows:
+        for row in FIRST_ROWS:
             connection.execute(text(row))
 
     schema.upgrade(database_url, "0002")
@@ -171,3 +174,33 @@ def test_what_was_collected_before_the_four_tasks_is_kept(database_url: str) -> 
     with opened(database_url) as engine, engine.connect() as connection:
         assert connection.execute(text("SELECT predicted_label FROM attempt")).scalar_one() == "positive"
         assert "answer_f1" not in {column["name"] for column in inspect(connection).get_columns("attempt")}
+
+
+def test_what_was_collected_before_consent_is_kept_and_refers_to_texts_that_there_are(database_url: str) -> None:
+    schema.upgrade(database_url, "0001")
+    with opened(database_url) as engine, engine.begin() as connection:
+        for row in FIRST_ROWS:
+            connection.execute(text(row))
+
+    schema.upgrade(database_url, "0005")
+
+    with opened(database_url) as engine:
+        with engine.begin() as connection:
+            kept = connection.execute(text("SELECT state, consent_text_id, warned_at, left_at FROM assignment")).one()
+            connection.execute(
+                text("INSERT INTO consent_text (id, digest, body, created_at) VALUES (1, 'd', 'b', '2026-11-15 12:00')")
+            )
+            connection.execute(text("UPDATE assignment SET consent_text_id = 1"))
+        for wrong in (
+            "UPDATE assignment SET consent_text_id = 2",
+            "UPDATE assignment SET state = 'unknown'",
+            "UPDATE worker SET erased_at = '2026-11-15 12:00:00'",
+        ):
+            with pytest.raises(IntegrityError), engine.begin() as connection:
+                connection.execute(text(wrong))
+    assert tuple(kept) == ("submitted", None, None, None)
+
+    schema.downgrade(database_url, "0004")
+    with opened(database_url) as engine, engine.connect() as connection:
+        assert connection.execute(text("SELECT mturk_assignment_id FROM assignment")).scalar_one() == "A1"
+        assert "consent_text_id" not in {column["name"] for column in inspect(connection).get_columns("assignment")}

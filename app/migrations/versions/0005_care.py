@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 import hits.db
+from app.migrations.checks import edit_table
 
 revision = "0005"
 down_revision = "0004"
@@ -20,6 +21,9 @@ STATES = ("sending", "rejected", "undone")
 
 
 ADDED = {"assignment": ("left_at", "warned_at", "consent_text_id"), "worker": ("erased_at",)}
+CONSENT_KEY = (
+    "CONSTRAINT fk_assignment_consent_text_id_consent_text FOREIGN KEY(consent_text_id) REFERENCES consent_text (id)"
+)
 NO_ID = "erased_at IS NULL OR mturk_worker_id LIKE 'erased-%'"
 
 
@@ -31,10 +35,8 @@ def _add_to_worker_and_assignment() -> None:
         op.execute(
             f"ALTER TABLE worker ADD COLUMN erased_at DATETIME CONSTRAINT ck_worker_erased_has_no_id CHECK ({NO_ID})"
         )
-        op.execute(
-            "ALTER TABLE assignment ADD COLUMN consent_text_id INTEGER"
-            " CONSTRAINT fk_assignment_consent_text_id_consent_text REFERENCES consent_text (id)"
-        )
+        op.add_column("assignment", sa.Column("consent_text_id", sa.Integer(), nullable=True))
+        edit_table("assignment", lambda made: f"{made.rstrip().removesuffix(')').rstrip()}, {CONSENT_KEY})")
         return
     op.add_column("worker", sa.Column("erased_at", hits.db.UtcDateTime(), nullable=True))
     op.create_check_constraint(op.f("ck_worker_erased_has_no_id"), "worker", NO_ID)
@@ -131,6 +133,7 @@ def downgrade() -> None:
     op.drop_table("exposure")
     op.drop_table("consent")
     if op.get_bind().dialect.name == "sqlite":
+        edit_table("assignment", lambda made: made.replace(f", {CONSENT_KEY}", ""))
         for table, columns in ADDED.items():
             for column in columns:
                 op.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
