@@ -37,6 +37,7 @@ from hits.models import Assignment, Context, Hit, HitBatch, Round, Worker  # noq
 from hits.states import HitKind, HitState  # noqa: E402
 from hits.tasks import digest_of, task  # noqa: E402
 from inference.remote import archived  # noqa: E402
+from tests.factories import make_consent_text  # noqa: E402
 from tests.foreign.model_servers import environment_with, free_ports, running, torchserve  # noqa: E402
 
 SPEC = task("sentiment")
@@ -199,6 +200,7 @@ def written_hits(database_url: str) -> Iterator[str]:
         )
         session.add_all([context, batch])
         session.flush()
+        consent = make_consent_text(session)
         for number in range(ALONE + CLIENTS * TOGETHER + 100):
             hit = Hit(
                 batch_id=batch.id,
@@ -210,7 +212,7 @@ def written_hits(database_url: str) -> Iterator[str]:
                 context_id=context.id,
                 goal_label="negative",
             )
-            worker = Worker(mturk_worker_id=f"A{number}", pseudonym=f"p{number}", first_seen_at=now)
+            worker = Worker(mturk_worker_id=f"A{number}", pseudonym=f"p{number}", created_at=now)
             session.add_all([hit, worker])
             session.flush()
             session.add(
@@ -218,6 +220,7 @@ def written_hits(database_url: str) -> Iterator[str]:
                     mturk_assignment_id=f"a{number}",
                     hit_id=hit.id,
                     worker_id=worker.id,
+                    consent_text_id=consent.id,
                     opened_at=now,
                     deadline_at=now + timedelta(hours=1),
                 )

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import enum
+import threading
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import DateTime, Dialect, Engine, Enum, Integer, MetaData, create_engine, event
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy import Connection, DateTime, Dialect, Engine, Enum, Integer, MetaData, create_engine, event
+from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.types import TypeDecorator
 
 from hits.money import from_cents, to_cents
+
+BUSY_SECONDS = 30
+ONLY_READS = "only_reads"
+_HAS_TURN = "has_turn"
+_turns: dict[str, threading.Lock] = {}
 
 
 class Base(DeclarativeBase):
@@ -83,7 +89,7 @@ def engine_options(url: str) -> dict[str, Any]:
     Errors hide the values of a statement, since worker ids and texts must not reach a log.
     """
     if url.startswith("sqlite"):
-        return {"hide_parameters": True, "connect_args": {"timeout": 30, "check_same_thread": False}}
+        return {"hide_parameters": True, "connect_args": {"timeout": BUSY_SECONDS, "check_same_thread": False}}
     return {"hide_parameters": True, "pool_pre_ping": True}
 
 
@@ -91,7 +97,8 @@ def prepare_engine(engine: Engine) -> Engine:
     """Give a SQLite engine durable, serialised writes: WAL, synchronous=FULL, foreign keys, BEGIN IMMEDIATE.
 
     The driver's own deferred BEGIN lets two transactions read and then fail to upgrade; IMMEDIATE takes the write
-    lock first, so a transaction that started can finish. PostgreSQL engines are returned unchanged.
+    lock first, so a transaction that started can finish; one that ``only_reads`` takes none. PostgreSQL engines are
+    returned unchanged.
     """
     if engine.dialect.name != "sqlite":
         return engine
@@ -102,11 +109,34 @@ def prepare_engine(engine: Engine) -> Engine:
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
+    turn = _turn_of(engine)
+
     @event.listens_for(engine, "begin")
-    def begin_immediate(connection: Any) -> None:
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get(ONLY_READS):
+            connection.exec_driver_sql("BEGIN DEFERRED")
+            return
+        if turn is not None and not connection.info.get(_HAS_TURN):
+            connection.info[_HAS_TURN] = turn.acquire(timeout=BUSY_SECONDS)
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
+    @event.listens_for(engine, "checkin")
+    def end_turn(_connection: Any, record: ConnectionPoolEntry) -> None:
+        if turn is not None and record.info.pop(_HAS_TURN, False):
+            turn.release()
+
     return engine
+
+
+def only_reads(session: Session) -> None:
+    """Begin a transaction that stores nothing, so that on SQLite no writer waits for it."""
+    session.connection(execution_options={ONLY_READS: True})
+
+
+def _turn_of(engine: Engine) -> threading.Lock | None:
+    """Return what the writers of this process queue at: SQLite itself would let each look again ever more rarely."""
+    path = engine.url.database
+    return None if path in (None, "", ":memory:") else _turns.setdefault(str(path), threading.Lock())
 
 
 def engine_for(url: str) -> Engine:

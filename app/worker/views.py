@@ -20,6 +20,7 @@ from app.services import services
 from app.worker.answers import AttemptView, attempt_view, overlap_percent, passages
 from app.worker.guard import admit, claimed_assignment, current_frame, hit_of, opened_assignment, token_for
 from hits.attempts import WHY_MAX_CHARACTERS, Progress, can_leave, keep_draft, progress, save_submission
+from hits.db import only_reads
 from hits.errors import (
     AlreadySubmitted,
     AmbiguousAnswer,
@@ -80,14 +81,17 @@ def work(reference: str) -> ResponseReturnValue:
 def ask() -> ResponseReturnValue:
     """Ask the model about a statement; the answer is a fragment for the page's script, else the whole page."""
     known = services()
+    session = db.session()
+    # What is read before the question is stored holds no writer up. The answer is shown as this request has just
+    # stored it: reading it again would take as long as storing it.
+    only_reads(session)
+    session.expire_on_commit = False
     assignment = claimed_assignment(HitKind.CREATION)
     assignment_id = assignment.id
     typed = {name: request.form.get(name, "") for name in _answer_names(assignment.hit)}
-    # The answer is shown as this request has just stored it: reading it again would take as long as storing it.
-    session = db.session()
-    session.expire_on_commit = False
     try:
         admit(assignment)
+        session.commit()
         result = submit_attempt(session, known.engine, known.clock, assignment_id, typed)
     except (InvalidAnswer, InvalidInput) as error:
         field = error.field if isinstance(error, InvalidAnswer) else ""
@@ -104,7 +108,8 @@ def ask() -> ResponseReturnValue:
         assignment = db.session.get_one(Assignment, assignment_id)
         return _shown(assignment, trouble_of(error).status, typed=typed, refusal=str(error))
     failure, status = _failure(result.failure)
-    assignment = db.session.get_one(Assignment, assignment_id)
+    only_reads(session)
+    assignment = session.get_one(Assignment, assignment_id)
     return _shown(assignment, status, shown=result.public_id, failure=failure, typed=typed)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +13,7 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError, StatementError
 from sqlalchemy.orm import Session
 
-from hits.db import engine_for
+from hits.db import BUSY_SECONDS, engine_for, only_reads
 from hits.models import HitBatch, Round
 from tests import factories as make
 
@@ -66,3 +68,42 @@ def test_an_error_never_shows_the_values_of_its_statement(session: Session) -> N
         make.make_worker(session, mturk_worker_id="ASECRETPERSON", pseudonym="w-other")
 
     assert "[SQL parameters hidden" in str(caught.value)
+
+
+def test_a_reader_holds_no_writer_up(tmp_path: Path) -> None:
+    engine = engine_for(f"sqlite:///{tmp_path / 'test.db'}")
+    with Session(engine) as setting, setting.begin():
+        setting.execute(text("CREATE TABLE tally (number INTEGER)"))
+    with Session(engine) as reading, Session(engine) as writing:
+        only_reads(reading)
+        assert reading.scalar(text("SELECT count(*) FROM tally")) == 0
+
+        writing.execute(text("INSERT INTO tally VALUES (1)"))
+        writing.commit()
+
+        assert reading.scalar(text("SELECT count(*) FROM tally")) == 0, "a reader goes on with what it began with"
+    engine.dispose()
+
+
+def test_writers_of_one_process_take_turns_and_give_the_turn_back_after_an_error(tmp_path: Path) -> None:
+    engine = engine_for(f"sqlite:///{tmp_path / 'test.db'}")
+    with Session(engine) as setting, setting.begin():
+        setting.execute(text("CREATE TABLE tally (number INTEGER NOT NULL)"))
+
+    def add(number: int) -> None:
+        try:
+            with Session(engine) as session, session.begin():
+                seen = session.scalar(text("SELECT count(*) FROM tally"))
+                wrong = number % 5 == 0
+                session.execute(text("INSERT INTO tally VALUES (:n)"), {"n": None if wrong else seen})
+        except IntegrityError:
+            assert number % 5 == 0
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+
+    assert time.monotonic() - began < BUSY_SECONDS / 2, "no turn was lost"
+    with Session(engine) as session:
+        assert [row[0] for row in session.execute(text("SELECT number FROM tally"))] == list(range(32))
+    engine.dispose()
