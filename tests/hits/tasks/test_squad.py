@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import string
+from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -57,6 +60,55 @@ def test_it_is_symmetric_from_0_to_1_and_1_for_the_same(answer: str, reference: 
     assert token_f1(answer, reference) == token_f1(reference, answer)
     assert token_f1(answer, answer) == 1.0
     assert exact_match(answer, reference) is (answer_words(answer) == answer_words(reference))
+
+
+def official_words(answer: str) -> list[str]:
+    """What SQuAD's evaluate-v1.1.py and evaluate-v2.0.py make of an answer, step by step as they do."""
+    text = "".join(character for character in answer.lower() if character not in set(string.punctuation))
+    return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+
+def official_f1(answer: str, reference: str) -> float:
+    """evaluate-v2.0.py's compute_f1."""
+    mine, theirs = official_words(answer), official_words(reference)
+    shared = sum((Counter(mine) & Counter(theirs)).values())
+    if not mine or not theirs:
+        return float(mine == theirs)
+    if shared == 0:
+        return 0.0
+    precision, recall = shared / len(mine), shared / len(theirs)
+    return 2 * precision * recall / (precision + recall)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("\u201cThe bridge\u201d", ["\u201c", "bridge\u201d"]),
+        ("bridge\u2014the old one", ["bridge\u2014", "old", "one"]),
+        ("an\u2013a", ["\u2013"]),
+        ("the\u2019s", ["\u2019s"]),
+        ("a\u0301 la carte", ["\u0301", "la", "carte"]),
+        ("a-the", ["athe"]),
+        ("the_end", ["theend"]),
+        ("a\u00a0bee", ["bee"]),
+        ("\u00e0 the\u00e2tre", ["\u00e0", "the\u00e2tre"]),
+        ("plan A", ["plan"]),
+    ],
+)
+def test_articles_go_wherever_the_official_script_sees_a_word_end(answer: str, words: list[str]) -> None:
+    assert official_words(answer) == words
+    assert answer_words(answer) == words
+
+
+_PIECES = st.sampled_from(
+    [*"aAnthe \n.,'-_$1", *"\u2019\u201c\u201d\u2014\u0301\u00e9\u00a0\u200d\u0130\u05d0", "the", "an"]
+)
+
+
+@given(st.lists(_PIECES, max_size=12).map("".join), st.lists(_PIECES, max_size=12).map("".join))
+def test_the_words_and_their_overlap_are_those_of_the_official_script(answer: str, reference: str) -> None:
+    assert answer_words(answer) == official_words(answer)
+    assert token_f1(answer, reference) == pytest.approx(official_f1(answer, reference), abs=1e-12)
 
 
 def test_an_exact_match_has_the_words_in_order() -> None:
