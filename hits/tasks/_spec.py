@@ -67,7 +67,7 @@ class TextInput:
 
 @dataclass(frozen=True)
 class SpanInput:
-    """A stretch of the context field ``of`` that the writer marks.
+    """A stretch of the context field ``of`` that the writer marks, of at most ``max_words`` words if that is given.
 
     Stored as two texts: the stretch itself under ``name``, and under ``start_name`` where it begins, in characters.
     A browser, which counts otherwise, sends ``utf16_name`` instead.
@@ -77,6 +77,12 @@ class SpanInput:
     label: str
     hint: str
     of: str
+    max_words: int | None = None
+
+    @property
+    def full_hint(self) -> str:
+        """The hint as the page gives it, with the limit."""
+        return self.hint if self.max_words is None else f"{self.hint} {self.max_words} words at most."
 
     @property
     def start_name(self) -> str:
@@ -351,13 +357,13 @@ def checked_span(item: SpanInput, raw: Mapping[str, object], passage: str) -> tu
         raise InvalidAnswer(item.name, f"{item.label} is missing. Mark it in the text first; no try was used.")
     sent = value.replace("\r\n", "\n").replace("\r", "\n")
     text = sent.strip()
-    if not answer_words(text):
+    if not _holds_word(text):
         raise InvalidAnswer(item.name, f"{item.label} holds no word. Mark at least one besides a, an and the.")
     lead = len(sent) - len(sent.lstrip())
     chosen = {start + shift for start in _sent_starts(item, raw, passage) for shift in (0, lead)}
     exact = next((start for start in sorted(chosen) if passage.startswith(text, start)), None)
     if exact is not None:
-        return _whole(passage, exact, exact + len(text))
+        return _whole(item, passage, exact, exact + len(text))
     found = occurrences(passage, text) if len(text) <= len(passage) else []
     if not found:
         shown = text if len(text) <= 60 else f"{text[:60]}…"
@@ -374,11 +380,24 @@ def checked_span(item: SpanInput, raw: Mapping[str, object], passage: str) -> tu
             " Choose which one you mean; no try was used.",
             [(one.start, one.before, passage[one.start : one.end], one.after) for one in found],
         )
-    return _whole(passage, here[0].start, here[0].end)
+    return _whole(item, passage, here[0].start, here[0].end)
 
 
-def _whole(passage: str, start: int, end: int) -> tuple[str, int]:
+def _holds_word(text: str) -> bool:
+    # A dash or a quotation mark alone is a word to SQuAD's rules, and no answer. Accents in one character with their
+    # letter, or "à" would be an article.
+    words = answer_words(unicodedata.normalize("NFC", text))
+    return any(unicodedata.category(character)[0] in "LNS" for character in "".join(words))
+
+
+def _whole(item: SpanInput, passage: str, start: int, end: int) -> tuple[str, int]:
     start, end = widened(passage, start, end)
+    words = len(passage[start:end].split())
+    if item.max_words is not None and words > item.max_words:
+        raise InvalidAnswer(
+            item.name,
+            f"{item.label} has {words} words; {item.max_words} are the most. Mark a shorter stretch; no try was used.",
+        )
     return passage[start:end], start
 
 
@@ -471,6 +490,8 @@ def _span_findings(spec: TaskSpec) -> list[str]:
         findings.append("a task with a marked answer has two labels: the answer is right, the answer is wrong")
     if len(spec.model_fields) != 2 or spec.model_fields[0] != span.of:
         findings.append(f"its model reads ({span.of!r}, question) and answers with a stretch of the first")
+    if span.max_words is not None and span.max_words < 1:
+        findings.append(f"max_words must be 1 or more, not {span.max_words}")
     if span.of not in {item.name for item in spec.context_fields}:
         findings.append(f"the answer is marked in {span.of!r}, which is no context field")
     return findings

@@ -41,7 +41,7 @@ _CLOCK = (
 
 TASK = TaskSpec(
     code="qa",
-    version=1,
+    version=2,
     title="Ask a question about a passage that a language model answers wrongly",
     description=(
         "Read a short passage, ask a question about it, mark the answer in the passage, and see at once whether a"
@@ -83,7 +83,9 @@ TASK = TaskSpec(
     context_fields=(ContextField("passage", "Passage", 5000),),
     answer_fields=(
         TextInput("question", "Your question", "One question that the passage answers.", 500, rows=2, min_words=2),
-        SpanInput("answer", "Your answer", "The shortest stretch of the passage that answers it.", of="passage"),
+        SpanInput(
+            "answer", "Your answer", "The shortest stretch of the passage that answers it.", of="passage", max_words=30
+        ),
     ),
     model_fields=("passage", "question"),
     goal_words="Ask {goal} that you can answer and the model can't.",

@@ -884,6 +884,32 @@ def test_an_answer_at_two_places_is_asked_back_and_no_try_is_used(
     assert rows(Attempt)[0].answer["answer_start"] == "28"
 
 
+def test_a_marked_answer_of_too_many_words_uses_no_try_and_the_page_says_the_limit(
+    qa_client: tuple[FlaskClient, FourTaskEngine], session_factory: sessionmaker[Session], rows: Rows
+) -> None:
+    wall = " ".join(f"brick{number}" for number in range(40))
+    with session_factory() as session:
+        hit = creation_hit(session, "qa", context={"passage": wall})
+        session.commit()
+        session.expunge_all()
+    client, model = qa_client
+    page = open_page(client, hit)
+    token = token_in(page)
+    hint = soup(page).find(id="answer-hint")
+    assert hint is not None
+    assert "30 words at most. Mark it there" in hint.get_text()
+
+    by_script = ask_about(client, token, wall, answer_start="0")
+    by_form = ask_about(client, token, wall, script=False)
+
+    assert by_script.status_code == by_form.status_code == 422
+    assert by_script.json["field"] == "answer"  # type: ignore[index]
+    error = soup(by_form).find(id="answer-error")
+    assert error is not None
+    assert "Your answer has 40 words; 30 are the most." in error.get_text()
+    assert rows(Attempt) == model.asked == []
+
+
 def test_offsets_of_the_browser_choose_a_place_but_never_make_an_answer(
     qa_client: tuple[FlaskClient, FourTaskEngine], qa_hit: Hit, rows: Rows
 ) -> None:

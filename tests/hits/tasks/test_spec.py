@@ -23,8 +23,7 @@ from hits.tasks import (
     token_f1,
 )
 from hits.tasks._spans import widened
-from hits.tasks._spec import checked_text
-from hits.tasks._squad import answer_words
+from hits.tasks._spec import _holds_word, checked_text
 
 SENTIMENT, NLI, QA = task("sentiment"), task("nli"), task("qa")
 
@@ -194,7 +193,7 @@ def test_what_the_browser_marks_is_stored_as_it_stands_with_its_place(data: st.D
     end = data.draw(st.integers(start + 1, len(passage)))
     marked = passage[start:end]
     units = len(passage[:start].encode("utf-16-le")) // 2
-    if not answer_words(marked.strip()):
+    if not _holds_word(marked.strip()):
         with pytest.raises(InvalidAnswer):
             answered(passage, answer=marked, answer_start_utf16=str(units))
         return
@@ -257,6 +256,8 @@ def test_an_answer_at_several_places_is_asked_for() -> None:
         ("", "is missing"),
         ("the", "holds no word"),
         ("?!", "holds no word"),
+        ("\u2014", "holds no word"),
+        ("\u201cthe\u201d", "holds no word"),
         ("nowhere in it", "does not stand in the text"),
         ("x" * 5000, "does not stand"),
         ("a\0b", "does not stand"),
@@ -266,6 +267,38 @@ def test_what_is_no_answer_is_refused_with_the_next_step(answer: str | None, mes
     with pytest.raises(InvalidAnswer, match=message) as caught:
         QA.check_answer({"question": "What is it?", "answer": answer}, {"passage": HARD})
     assert caught.value.field == "answer"
+
+
+WALL = " ".join(f"brick{number}" for number in range(40))
+
+
+@pytest.mark.parametrize("first", [0, 9])
+def test_a_marked_answer_has_thirty_words_at_most(first: int) -> None:
+    words = WALL.split()
+    longest, too_long = " ".join(words[first : first + 30]), " ".join(words[first : first + 31])
+
+    assert answered(WALL, answer=longest)["answer"] == longest
+    place = str(WALL.index(too_long))
+    for sent in ({}, {"answer_start": place}, {"answer_start_utf16": place}):
+        with pytest.raises(InvalidAnswer, match="has 31 words; 30 are the most") as caught:
+            answered(WALL, answer=too_long, **sent)
+        assert caught.value.field == "answer"
+
+
+def test_words_that_the_mark_cuts_through_count() -> None:
+    begun = " ".join([*WALL.split()[:30], "b"])
+
+    with pytest.raises(InvalidAnswer, match="31 words"):
+        answered(WALL, answer=begun, answer_start="0")
+
+
+def test_the_page_says_how_many_words_a_marked_answer_has() -> None:
+    span = QA.span_input
+    assert span is not None
+    assert span.full_hint.endswith("that answers it. 30 words at most.")
+    assert dataclasses.replace(span, max_words=None).full_hint == span.hint
+    unlimited = dataclasses.replace(QA, answer_fields=(QA.answer_fields[0], dataclasses.replace(span, max_words=None)))
+    assert unlimited.check_answer({"question": "What is it?", "answer": WALL}, {"passage": WALL})["answer"] == WALL
 
 
 def test_a_sentence_has_words() -> None:
@@ -306,6 +339,7 @@ def test_every_finding_about_a_task_is_told() -> None:
         ({"model_fields": ("question", "passage")}, "reads ('passage', question)"),
         ({"answer_fields": (*QA.answer_fields, SpanInput("second", "s", "", "passage"))}, "one answer at most"),
         ({"answer_fields": (QA.answer_fields[0], SpanInput("answer", "a", "", "page"))}, "no context field"),
+        ({"answer_fields": (QA.answer_fields[0], SpanInput("answer", "a", "", "passage", 0))}, "1 or more, not 0"),
         ({"answer_fields": ()}, "nothing to answer"),
         ({"context_fields": (*QA.context_fields, ContextField("token", "t", 9))}, "a name of the page's own"),
         ({"quiz": (QuizItem("Who?", "right", "f", {"passage": "a b"}, "c"),)}, "must stand once"),
