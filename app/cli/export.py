@@ -108,7 +108,7 @@ def _show(plan: ExportPlan) -> None:
     rounds = ", ".join(map(str, plan.rounds))
     splits = ", ".join(f"{count:,} {name}" for name, count in plan.splits.items())
     click.echo(f"{plan.task_code}, rounds {rounds}: {plan.examples:,} examples ({splits}).")
-    click.echo(f"Licence: {', '.join(plan.licences)}. Version {plan.version}.")
+    click.echo(f"Licence: {', '.join(plan.licences)}. Identity {plan.identity}.")
     if plan.other_packages:
         click.echo(f"Frozen with other packages, the bytes may differ: {'; '.join(plan.other_packages)}.", err=True)
 

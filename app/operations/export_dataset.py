@@ -25,14 +25,15 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """What an export would hold, by the manifests of its rounds; ``version`` is the one that its card will name."""
+    """What an export would hold, by the manifests of its rounds; ``identity`` is the one that its card will name."""
 
     task_code: str
     rounds: tuple[int, ...]
     examples: int
     splits: dict[str, int]
     licences: tuple[str, ...]
-    version: str
+    #: What the export is called in its card; it follows from the manifests and the options.
+    identity: str
     #: Packages that are not of the version with which the rounds were frozen; the bytes may differ from earlier ones.
     other_packages: tuple[str, ...]
 
@@ -43,7 +44,7 @@ class ExportPlan:
             "examples": self.examples,
             "splits": self.splits,
             "licences": list(self.licences),
-            "version": self.version,
+            "identity": self.identity,
             "other_packages": list(self.other_packages),
         }
 
@@ -85,7 +86,7 @@ def export_dataset(
     spec = task(task_code)
     manifests = [(dict(one.manifest or {}), one.manifest_sha256 or "") for one in rounds]
     edition = edition_of(spec, manifests, licences=plan.licences, with_attributions=with_attributions)
-    pseudonyms = Pseudonyms(secret, edition.version)
+    pseudonyms = Pseudonyms(secret, edition.identity)
     session.rollback()
     with DatasetFolder(folder, edition) as dataset:
         for round_ in rounds:
@@ -117,7 +118,8 @@ def _rounds(session: Session, task_code: str, numbers: Sequence[int]) -> list[Ro
         if not is_frozen(one):
             raise Refused(
                 f"Round {one.number} of the {spec.code} task is not frozen, so that its data may still change."
-                f" Freeze it (`dynahit round freeze {spec.code} {one.number}`), or look into it with --out FILE instead of --to."
+                f" Freeze it (`dynahit round freeze {spec.code} {one.number}`), or look into it with --out FILE instead"
+                " of --to."
             )
         session.expunge(one)
     return found
@@ -153,6 +155,6 @@ def _planned(rounds: Sequence[Round], licence: str, with_attributions: bool) -> 
         sum(splits.values()),
         splits,
         tuple(licences),
-        edition.version,
+        edition.identity,
         tuple(sorted(other)),
     )

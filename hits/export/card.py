@@ -42,6 +42,8 @@ class Edition:
     licences: Sequence[str]
     with_attributions: bool
     version: str
+    #: Differs for every other content.
+    identity: str
 
 
 def card(edition: Edition, figures: Statistics, columns: Mapping[str, Column]) -> str:
@@ -63,7 +65,7 @@ def card(edition: Edition, figures: Statistics, columns: Mapping[str, Column]) -
         *([f"**{spec.content_warning}**", ""] if spec.content_warning else []),
         f"- Task: `{spec.code}`, language `{spec.language}`, rounds {rounds}",
         f"- Licence: {', '.join(edition.licences)}",
-        f"- Version `{edition.version}`, schema {SCHEMA_VERSION}; [datasheet](DATASHEET.md),"
+        f"- Version {edition.version} (`{edition.identity}`), schema {SCHEMA_VERSION}; [datasheet](DATASHEET.md),"
         " [manifests](manifest.json),"
         " [Croissant](croissant.json)",
         "",
@@ -72,6 +74,8 @@ def card(edition: Edition, figures: Statistics, columns: Mapping[str, Column]) -
         'data = load_dataset("DIR")             # the splits below',
         'withheld = load_dataset("DIR", "withheld")',
         "```",
+        "",
+        "The same rows stand in `jsonl/` as JSON lines.",
         "",
         "## Splits",
         "",
@@ -209,14 +213,12 @@ def _yaml(edition: Edition, figures: Statistics, columns: Mapping[str, Column]) 
     lines += [f"- {json.dumps(licence)}" for licence in edition.licences]
     lines += ["task_categories:", f"- {_CATEGORIES[edition.spec.kind]}", "size_categories:", f'- "{size}"', "configs:"]
     used = [split.value for split in USED if split.value in figures.by_split]
-    listed = {"default": (used, "parquet"), "jsonl": (used, "jsonl")}
-    if Split.WITHHELD.value in figures.by_split:
-        listed["withheld"] = ([Split.WITHHELD.value], "parquet")
-    listed = {name: one for name, one in listed.items() if one[0]}
-    for name, (splits, ending) in listed.items():
+    withheld = [name for name in (Split.WITHHELD.value,) if name in figures.by_split]
+    listed = {name: splits for name, splits in (("default", used), ("withheld", withheld)) if splits}
+    for name, splits in listed.items():
         lines += [f"- config_name: {name}", *(["  default: true"] if name == "default" else []), "  data_files:"]
         for split in splits:
-            lines += [f"  - split: {split}", f"    path: data/{split}.{ending}"]
+            lines += [f"  - split: {split}", f"    path: data/{split}.parquet"]
     lines.append("dataset_info:")
     for name in listed:
         lines += [f"- config_name: {name}", "  features:"]

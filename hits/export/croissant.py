@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -23,6 +23,7 @@ _CONTEXT: Final = {
     "examples": {"@id": "cr:examples", "@type": "@json"},
     "extract": "cr:extract",
     "field": "cr:field",
+    "equivalentProperty": "cr:equivalentProperty",
     "fileProperty": "cr:fileProperty",
     "fileObject": "cr:fileObject",
     "fileSet": "cr:fileSet",
@@ -63,6 +64,7 @@ def croissant(
     name: str,
     description: str,
     version: str,
+    identity: str,
     licences: Sequence[str],
     published: datetime,
     files: Sequence[ExportedFile],
@@ -78,8 +80,9 @@ def croissant(
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "license": list(licences),
         "version": version,
+        "identifier": identity,
         "datePublished": f"{published:%Y-%m-%d}",
-        "url": f"https://example.org/{name}",
+        "url": f"urn:dynahit:{name}:{identity}",
         "citeAs": f"@misc{{{name}, title={{{name}}}, year={{{published:%Y}}}, version={{{version}}}}}",
         "rai:dataCollection": "Written by paid people against a language model, judged by other people.",
         "rai:personalSensitiveInformation": "People stand under names made for this export alone.",
@@ -116,24 +119,42 @@ def _record_set(split: str, path: str, columns: Mapping[str, Column]) -> dict[st
 
 
 def _field(split: str, path: str, name: str, column: Column) -> dict[str, Any]:
-    return {
+    source = {"fileObject": {"@id": path}, "extract": {"column": name}}
+    found: dict[str, Any] = {
         "@type": "cr:Field",
         "@id": f"{split}/{name}",
         "name": f"{split}/{name}",
-        "description": column.meaning if isinstance(column.shape, str) else f"{column.meaning} {_words(column.shape)}",
-        # What holds several values has no type of its own in Croissant; its parts stand in the description.
-        "dataType": _TYPES[column.shape] if isinstance(column.shape, str) else "sc:Text",
-        "source": {"fileObject": {"@id": path}, "extract": {"column": name}},
+        "description": column.meaning,
     }
-
-
-def _words(shape: Shape) -> str:
+    shape = column.shape
     if isinstance(shape, list):
-        return f"A list of: {_parts(shape[0])}."
-    return f"Parts: {_parts(shape)}."
+        found["repeated"] = True
+        shape = shape[0]
+    if isinstance(shape, str):
+        return {**found, "dataType": _TYPES[shape], "source": source}
+    parts = [
+        {
+            "@type": "cr:Field",
+            "@id": f"{split}/{name}/{inner}",
+            "name": f"{split}/{name}/{inner}",
+            "dataType": _TYPES[kind],
+            "source": {**source, "transform": {"jsonPath": inner}},
+            **({"repeated": True} if repeated else {}),
+        }
+        for inner, kind, repeated in _leaves(shape)
+    ]
+    return {**found, "subField": parts}
 
 
-def _parts(shape: Shape) -> str:
-    if isinstance(shape, dict):
-        return ", ".join(f"{name} ({_parts(part)})" for name, part in shape.items())
-    return f"list of {_parts(shape[0])}" if isinstance(shape, list) else shape
+def _leaves(shape: Mapping[str, Shape], before: str = "") -> Iterator[tuple[str, str, bool]]:
+    """Yield the single values that hang below a column: where each stands, its kind, and whether there are several.
+
+    Croissant has no words for several records within a record of a column; they stand in the files alone.
+    """
+    for name, part in shape.items():
+        if isinstance(part, str):
+            yield f"{before}{name}", part, False
+        elif isinstance(part, dict):
+            yield from _leaves(part, f"{before}{name}.")
+        elif isinstance(part[0], str):
+            yield f"{before}{name}", part[0], True

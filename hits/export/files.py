@@ -33,6 +33,8 @@ class SplitFiles:
 
     def __init__(self, folder: Path, columns: Mapping[str, Column]) -> None:
         self._folder = folder
+        for name in ("data", "jsonl"):
+            (folder / name).mkdir()
         self._columns = columns
         self._schema = pa.schema([(name, arrow_type(column.shape)) for name, column in columns.items()])
         self._files: dict[str, _Files] = {}
@@ -56,8 +58,8 @@ class SplitFiles:
 
 class _Files:
     def __init__(self, folder: Path, split: str, schema: pa.Schema) -> None:
-        self._lines = (folder / f"{split}.jsonl").open("w", encoding="utf-8", newline="\n")
-        self._parquet = pq.ParquetWriter(folder / f"{split}.parquet", schema, compression="zstd")
+        self._lines = (folder / "jsonl" / f"{split}.jsonl").open("w", encoding="utf-8", newline="\n")
+        self._parquet = pq.ParquetWriter(folder / "data" / f"{split}.parquet", schema, compression="zstd")
         self._schema = schema
         self._held: list[dict[str, Any]] = []
 

@@ -30,11 +30,12 @@ def edition_of(
     licences: Sequence[str],
     with_attributions: bool,
 ) -> Edition:
-    """Return what an export of these frozen rounds is; its version follows from their manifests and the options."""
+    """Return what an export of these frozen rounds is; its identity follows from their manifests and the options."""
     told = json.dumps([SCHEMA_VERSION, [digest for _, digest in manifests], list(licences), with_attributions])
     rounds = "-".join(str(manifest["round"]) for manifest, _ in manifests)
-    version = f"{SCHEMA_VERSION}.{hashlib.sha256(told.encode()).hexdigest()[:16]}"
-    return Edition(f"{spec.code}-rounds-{rounds}", spec, manifests, licences, with_attributions, version)
+    version = f"{SCHEMA_VERSION}.{max((manifest['round'] for manifest, _ in manifests), default=0)}.0"
+    identity = hashlib.sha256(told.encode()).hexdigest()[:16]
+    return Edition(f"{spec.code}-rounds-{rounds}", spec, manifests, licences, with_attributions, version, identity)
 
 
 def require_free(folder: Path) -> None:
@@ -70,8 +71,7 @@ class DatasetFolder:
                 f"Nothing can be written to {self._folder.parent}: {error.strerror or error}."
             ) from error
         self._part = Path(part)
-        (self._part / "data").mkdir()
-        self._files = SplitFiles(self._part / "data", self._columns)
+        self._files = SplitFiles(self._part, self._columns)
         return self
 
     def __exit__(
@@ -101,12 +101,13 @@ class DatasetFolder:
 
     def _describe(self) -> None:
         edition = self._edition
-        data = [self._described(path) for path in sorted((self._part / "data").iterdir())]
+        data = [self._described(path) for path in sorted(self._part.glob("*/*"))]
         spec = edition.spec
         metadata = croissant(
             name=edition.name,
             description=f"{spec.summary} Written against a language model, verified by people.",
             version=edition.version,
+            identity=edition.identity,
             licences=edition.licences,
             published=max(_moment(manifest) for manifest, _ in edition.manifests),
             files=data,

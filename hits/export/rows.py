@@ -154,12 +154,11 @@ class Pseudonyms:
     def __init__(self, secret: str, export: str) -> None:
         self._key = hmac.new(secret.encode(), f"export {export}".encode(), hashlib.sha256).digest()
 
-    def of(self, prefix: str, pseudonym: str | None) -> str | None:
-        """Return the name of the person with this pseudonym of ours."""
+    def of(self, pseudonym: str | None) -> str | None:
+        """Return the name of the person with this pseudonym of ours, None for somebody who is not known."""
         if pseudonym is None:
             return None
-        # Prefixed by the part that somebody has, since one person may write and judge.
-        return f"{prefix}-{hmac.new(self._key, pseudonym.encode(), hashlib.sha256).hexdigest()[:12]}"
+        return f"p-{hmac.new(self._key, pseudonym.encode(), hashlib.sha256).hexdigest()[:12]}"
 
 
 def text_columns(spec: TaskSpec) -> dict[str, tuple[str, str]]:
@@ -227,7 +226,7 @@ def exported(spec: TaskSpec, task_version: int, stored: StoredExample, pseudonym
         why=stored.why or None,
         tries=stored.tries,
         seconds=stored.seconds,
-        writer=pseudonyms.of("w", stored.writer),
+        writer=pseudonyms.of(stored.writer),
         round=stored.round,
         split=stored.split.value if stored.split is not None else "withheld",
         collected_on=None if stored.origin is not None else f"{stored.asked_at:%Y-%m-%d}",
@@ -242,7 +241,7 @@ def exported(spec: TaskSpec, task_version: int, stored: StoredExample, pseudonym
 def _vote(vote: StoredVote, pseudonyms: Pseudonyms) -> dict[str, Any]:
     correction = vote.correction or {}
     return {
-        "validator": pseudonyms.of("v", vote.validator),
+        "validator": pseudonyms.of(vote.validator),
         "label": vote.label,
         # Why somebody reported a text is for the requester alone.
         "flagged": vote.flag_reason is not None,
