@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.requester import batches, practice, views
+from app.requester import batches, practice, readers, views
 from app.requester.views import bp
 
-__all__ = ["batches", "bp", "practice", "views"]
+__all__ = ["batches", "bp", "practice", "readers", "views"]
