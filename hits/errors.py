@@ -157,8 +157,8 @@ class DayIsFull(Refused):
 
     def __init__(self, cap: int) -> None:
         super().__init__(
-            f"You have read {cap} such texts today, and more are not good for anybody. No further one is shown before"
-            " tomorrow (UTC)."
+            f"You have read {cap} such {'text' if cap == 1 else 'texts'} today, and more are not good for anybody. No"
+            " further one is shown before tomorrow (UTC)."
         )
 
 

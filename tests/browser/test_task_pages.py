@@ -63,8 +63,8 @@ class World:
 
 
 @contextmanager
-def made_world(folder: Path) -> Iterator[World]:
-    """Serve everything from a database in this folder."""
+def made_world(folder: Path, **changes: Any) -> Iterator[World]:
+    """Serve everything from a database in this folder, with some settings changed."""
     url = f"sqlite:///{folder / 'tasks.db'}"
     database = engine_for(url)
     Base.metadata.create_all(database)
@@ -91,6 +91,7 @@ def made_world(folder: Path) -> Iterator[World]:
         aws_access_key_id=SecretStr("a"),
         aws_secret_access_key=SecretStr("b"),
         worker_site_url=site_url,
+        **changes,
     )
     app = create_app(settings, engine=engine, clock=SystemClock())
     server, service_url = served(app, "localhost")
