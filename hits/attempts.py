@@ -226,8 +226,8 @@ def record_prediction(session: Session, attempt: Attempt, prediction: Prediction
         attempt.policy = prediction.policy
         attempt.members = [_member_row(member) for member in prediction.members] or None
         attempt.latency_ms = prediction.latency_ms
-        attempt.truncated = prediction.truncated
-        attempt.characters_read = dict(prediction.characters_read) if prediction.characters_read else None
+        attempt.truncated = shown.truncated
+        attempt.characters_read = dict(shown.characters_read) if shown.characters_read else None
         attempt.fooled = judgement.fooled
     session.flush()
 
@@ -246,13 +246,16 @@ def unusable(spec: TaskSpec, prediction: Prediction, context: Mapping[str, str])
     needed = prediction.wrong_members_needed
     if needed is not None and not 1 <= needed <= len(prediction.members):
         return f"{needed} of {len(prediction.members)} members can't be wrong"
-    read = prediction.characters_read or {}
-    if not set(read) <= set(spec.model_fields) or not all(0 <= count <= MAX_CHARACTERS for count in read.values()):
-        return f"it read {len(read)} texts in part, of which not all are {', '.join(spec.model_fields)}"
     answers: list[Prediction | MemberAnswer] = [prediction, *prediction.members]
     for said in answers:
-        fault = _unusable_name(said) or (
-            _unusable_label(spec, said) if spec.span_input is None else _unusable_span(spec.span_input, said, context)
+        fault = (
+            _unusable_name(said)
+            or _unusable_reading(spec, said)
+            or (
+                _unusable_label(spec, said)
+                if spec.span_input is None
+                else _unusable_span(spec.span_input, said, context)
+            )
         )
         if fault is not None:
             return fault
@@ -266,6 +269,13 @@ def _unusable_name(said: Prediction | MemberAnswer) -> str | None:
     for name, most, what in names:
         if not 0 < len(name) <= most or not name.isprintable():
             return f"its {what} is no line of 1 to {most} characters"
+    return None
+
+
+def _unusable_reading(spec: TaskSpec, said: Prediction | MemberAnswer) -> str | None:
+    read = said.characters_read or {}
+    if not set(read) <= set(spec.model_fields) or not all(0 <= count <= MAX_CHARACTERS for count in read.values()):
+        return f"it read {len(read)} texts in part, of which not all are {', '.join(spec.model_fields)}"
     return None
 
 
@@ -293,7 +303,11 @@ def _unusable_span(item: SpanInput, said: Prediction | MemberAnswer, context: Ma
 
 
 def _member_row(member: MemberAnswer) -> dict[str, Any]:
-    return {**asdict(member), "probabilities": dict(member.probabilities)}
+    return {
+        **asdict(member),
+        "probabilities": dict(member.probabilities),
+        "characters_read": dict(member.characters_read) if member.characters_read is not None else None,
+    }
 
 
 def stored_answer(attempt: Attempt) -> AnswerSpan | None:

@@ -33,6 +33,7 @@ class MemberAnswer:
     span: AnswerSpan | None = None
     confidence: float | None = None
     truncated: bool = False
+    characters_read: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -388,6 +388,7 @@ def _as_prediction(member: MemberAnswer) -> Prediction:
         member.truncated,
         member.span,
         member.confidence,
+        member.characters_read,
     )
 
 

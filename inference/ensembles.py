@@ -237,4 +237,5 @@ def _member_answer(prediction: Prediction) -> MemberAnswer:
         span=prediction.span,
         confidence=prediction.confidence,
         truncated=prediction.truncated,
+        characters_read=prediction.characters_read,
     )

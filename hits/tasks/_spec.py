@@ -436,6 +436,7 @@ def _as_member(prediction: Prediction) -> MemberAnswer:
         prediction.span,
         prediction.confidence,
         prediction.truncated,
+        prediction.characters_read,
     )
 
 

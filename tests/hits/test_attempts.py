@@ -410,6 +410,33 @@ def test_every_member_of_an_ensemble_is_stored_and_one_is_shown(
     ]
 
 
+@pytest.mark.parametrize(
+    ("statement", "goal", "shown", "read"),
+    [("It rains a lot.", "negative", "whole", None), ("It rains no more.", "positive", "short", {"statement": 8})],
+)
+def test_what_is_said_of_a_long_text_is_what_the_shown_member_read(
+    session: Session, clock: FixedClock, statement: str, goal: str, shown: str, read: dict[str, int] | None
+) -> None:
+    assignment = make.make_assignment(session, hit=make.make_hit(session, goal_label=goal))
+    chances = {"negative": 0.8, "positive": 0.1, "neutral": 0.1}
+    short = MemberAnswer("short", "1", "negative", chances, truncated=True, characters_read={"statement": 8})
+    whole = MemberAnswer("whole", "1", "positive", {"negative": 0.2, "positive": 0.7, "neutral": 0.1})
+    # The most confident member stands for the ensemble until it is known what the writer aimed at.
+    prediction = Prediction(
+        "ensemble", "x", "negative", chances, 9.0, truncated=True, characters_read={"statement": 8},
+        members=(short, whole), policy="wrong>=1", wrong_members_needed=1,
+    )  # fmt: skip
+    attempt, _ = attempts.begin_attempt(session, assignment, {"statement": statement}, clock.now())
+
+    attempts.record_prediction(session, attempt, prediction, clock.now())
+    session.expire_all()
+
+    assert attempt.model_id == shown
+    assert (attempt.truncated, attempt.characters_read) == (read is not None, read)
+    assert attempt.members is not None
+    assert [one["characters_read"] for one in attempt.members] == [{"statement": 8}, None]
+
+
 def test_the_words_for_the_goal_are_kept_beside_those_for_the_answer(session: Session) -> None:
     attempt = make.make_attempt(session)
     said, meant = (
@@ -463,6 +490,7 @@ GOOD_LABELS = {"negative": 0.1, "positive": 0.8, "neutral": 0.1}
         ({"characters_read": {"statement": -1}}, "texts in part"),
         ({"characters_read": {"statement": 10**30}}, "texts in part"),
         ({"members": (MemberAnswer("m", "1", "positive", GOOD_LABELS, confidence=float("inf")),)}, "confidence"),
+        ({"members": (MemberAnswer("m", "1", "positive", GOOD_LABELS, characters_read={"x": 1}),)}, "texts in part"),
         ({"members": (MemberAnswer("m\u2028n", "1", "positive", GOOD_LABELS),)}, "name"),
     ],
 )

@@ -106,6 +106,21 @@ def test_a_mean_tells_of_the_member_that_saw_least_of_a_long_text() -> None:
     assert (prediction.truncated, prediction.characters_read) == (True, {"text": 50})
 
 
+def test_every_member_tells_how_much_of_a_long_text_it_saw() -> None:
+    short, whole = Says("a", 0.7, 0.2, 0.1), Says("b", 0.1, 0.8, 0.1)
+    short._says = replace(short._says, truncated=True, characters_read={"text": 90})
+
+    prediction = ask(WrongMembers(1), short, whole)
+
+    assert [(one.model_id, one.truncated, one.characters_read) for one in prediction.members] == [
+        ("a", True, {"text": 90}),
+        ("b", False, None),
+    ]
+    for goal, shown, read in (("positive", "a", {"text": 90}), ("negative", "b", None)):
+        said = task("sentiment").judge(goal, {"statement": "s"}, prediction).shown
+        assert (said.model_id, said.truncated, said.characters_read) == (shown, read is not None, read)
+
+
 def test_the_majority_is_shown_in_the_words_of_its_most_confident_member() -> None:
     prediction = ask(Majority(), A, B, C)
 
