@@ -113,6 +113,10 @@ class Settings(BaseSettings):
         max_length=80,
         description="Begins the names of the qualifications by which the marketplace knows our lists of workers.",
     )
+    validators_by_quiz: bool = Field(
+        default=False,
+        description="Validation HITs ask for the task's validators' quiz, not for DYNAHIT_VALIDATOR_QUALIFICATION.",
+    )
     qualification_months: int = Field(
         default=12, ge=0, le=120, description="How long a qualification that a quiz earned is held; 0 means for ever."
     )

@@ -13,6 +13,7 @@ from hits.models import Assignment, Attempt, Hit, HitBatch, Round, Vote, Worker
 from hits.states import AssignmentState, HitKind
 from qualification.errors import NotAdmitted
 from qualification.limits_models import EVERY_ROUND, LimitPer, ListEntry, ListKind, Work, WorkLimit
+from qualification.quiz_requirements import check_quizzes
 from qualification.requirements import allow_list_of, excluded_by, limit_of
 
 #: load: a HIT's page is opened. submit: something is sent from it.
@@ -37,6 +38,7 @@ def check_admission(session: Session, hit: Hit, worker: Worker, now: datetime, *
         session.execute(select(Worker.id).where(Worker.id == worker.id).with_for_update(key_share=True))
     if _has_begun(session, hit, worker, work):
         return
+    check_quizzes(session, hit, worker, now)
     round_ = hit.batch.round
     _check_lists(session, round_, worker, work)
     if work is Work.WRITING:

@@ -22,7 +22,7 @@ class Level(StrEnum):
 
 
 class QuizVersion(Base):
-    """One state of a quiz, whole: rules, examples, pool and key. Rows are only ever added.
+    """One state of a quiz, whole: rules, examples, pool and key. Its content never changes.
 
     HITs that were launched with a version go on with it, whatever the task's file says by then.
     """
@@ -43,6 +43,20 @@ class QuizVersion(Base):
     #: qualification.quizzes.Quiz as JSON; holds the key, so it never leaves the server.
     content: Mapped[dict[str, Any]] = mapped_column(JSON)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+    #: New HITs don't accept it from then on; those that exist do.
+    retired_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+
+
+class QuizType(Base):
+    """What a quiz's qualification is called by id on a marketplace, so that HITs that ask for it are known here."""
+
+    __tablename__ = "quiz_type"
+    __table_args__ = (UniqueConstraint("kind", "endpoint"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(String(60))
+    endpoint: Mapped[str] = mapped_column(String(200))
+    qualification_type_id: Mapped[str] = mapped_column(String(64), index=True)
 
 
 class QuizBatch(Base):

@@ -62,6 +62,7 @@ group.add_command(topup)
     show_default=True,
     help="How many of a new writer's examples must pass a reviewer before readers get any.",
 )
+@click.option("--quiz", is_flag=True, help="Only for those who passed the task's writers' quiz.")
 @click.option("--reason", "wage_reason", default="", help="Why it pays less than DYNAHIT_WAGE_FLOOR; kept and shown.")
 @click.option("--batch", "name", default="", help="Tells another batch of the same terms apart.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the order of contexts and goals.")
@@ -83,6 +84,7 @@ def launch(
     assignment_minutes: int,
     requirements: tuple[str, ...],
     practice: int,
+    quiz: bool,
     wage_reason: str,
     name: str,
     seed: int,
@@ -109,6 +111,7 @@ def launch(
         seed=seed,
         practice=practice,
         requirements=requirements,
+        quiz=quiz,
         wage_reason=wage_reason,
     )
     here = services()

@@ -14,7 +14,9 @@ from app.extensions import db
 from app.operations.launch_quiz import QuizPlan, QuizTerms, launch_quiz, plan_quiz, publish_quiz, quiz_standings
 from app.services import services
 from hits.money import display, usd
-from qualification.quizzes import QuizFor
+from hits.tasks import task
+from qualification.quiz_requirements import retire_version
+from qualification.quizzes import QuizFor, kind_of
 
 group = AppGroup("quiz", help="Launch the quizzes that earn qualifications, and see how they stand.")
 
@@ -122,6 +124,19 @@ def publish(task_code: str, audience: str, plan_only: bool, as_json: bool) -> No
     click.echo(json.dumps(fields, indent=2) if as_json else said)
 
 
+@group.command("retire")
+@task_argument
+@audience_argument
+@click.argument("version", type=click.IntRange(1, 1_000_000))
+def retire(task_code: str, audience: str, version: int) -> None:
+    """Let new HITs accept VERSION of the quiz no more; those that are on the site still do."""
+    here, session = services(), db.session()
+    kind = kind_of(QuizFor(audience), task(task_code).code)
+    new = retire_version(session, kind, version, here.clock.now())
+    session.commit()
+    click.echo(f"Version {version} of {kind!r} {'is' if new else 'was'} retired{'' if new else ' before'}.")
+
+
 @group.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_quizzes(as_json: bool) -> None:
@@ -130,12 +145,14 @@ def list_quizzes(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([one.as_json() for one in found], indent=2))
         return
-    table = Table("quiz", "version", "current", "tries", "passed", "published", caption=None if found else "None yet.")
+    columns = ("quiz", "version", "current", "accepted", "tries", "passed", "published")
+    table = Table(*columns, caption=None if found else "None yet.")
     for one in found:
         table.add_row(
             one.kind,
             str(one.number),
             "yes" if one.is_current else "no",
+            "yes" if one.is_accepted else "no",
             str(one.answered),
             str(one.passed),
             "yes" if one.is_published else "no",

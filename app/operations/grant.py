@@ -15,11 +15,12 @@ from hits.clock import Clock
 from hits.errors import InvalidInput, NotFound
 from hits.models import Worker
 from hits.models.people import worker_for
-from hits.mturk.client import MTurk
+from hits.mturk.client import MTurk, Requirement
 from hits.mturk.errors import MTurkRefused
 from hits.tasks import TASKS
 from qualification import grants
 from qualification.models import LIVE, QualificationGrant, QuizForm, QuizVersion
+from qualification.quiz_requirements import accepted_versions, note_type, quiz_requirement
 from qualification.quizzes import QuizFor, kind_of, stored_version
 
 log = logging.getLogger(__name__)
@@ -55,9 +56,24 @@ def name_of(settings: Settings, kind: str) -> str:
     return grants.type_name(kind, prefix=settings.qualification_prefix, validators=settings.validator_qualification)
 
 
-def type_of(mturk: MTurk, settings: Settings, kind: str) -> str:
-    """Return the id of a qualification's type on the marketplace, created where there is none."""
-    return mturk.find_or_create_qualification(name_of(settings, kind), grants.type_description(kind))
+def type_of(session: Session, mturk: MTurk, settings: Settings, kind: str) -> str:
+    """Return the id of a qualification's type on the marketplace, created where there is none. Commits."""
+    session.commit()
+    type_id = mturk.find_or_create_qualification(name_of(settings, kind), grants.type_description(kind))
+    if kind != grants.VALIDATOR:
+        note_type(session, kind, mturk.endpoint, type_id)
+        session.commit()
+    return type_id
+
+
+def asked_quiz(session: Session, mturk: MTurk, settings: Settings, task_code: str, quiz_for: QuizFor) -> Requirement:
+    """Return what HITs ask for that only people who passed a task's quiz may do. Commits. Raises NotFound, MTurkError.
+
+    They accept every version that is not retired.
+    """
+    kind = kind_of(quiz_for, task_code)
+    versions = accepted_versions(session, kind)
+    return quiz_requirement(type_of(session, mturk, settings, kind), versions)
 
 
 def settle_grants(session: Session, mturk: MTurk, settings: Settings, clock: Clock) -> Settled:
@@ -90,7 +106,7 @@ def _tell(
         if order is None:
             continue
         if order.kind not in types:
-            types[order.kind] = type_of(mturk, settings, order.kind)
+            types[order.kind] = type_of(session, mturk, settings, order.kind)
         try:
             if order.ends:
                 mturk.revoke(types[order.kind], order.worker_id, order.reason)
@@ -232,8 +248,7 @@ def _note_untold(session: Session, mturk: MTurk, settings: Settings, worker: Wor
     latest = grants.latest_grant(session, worker_id, kind, mturk.endpoint)
     if latest is not None:
         return
-    session.commit()
-    type_id = type_of(mturk, settings, kind)
+    type_id = type_of(session, mturk, settings, kind)
     held = next((seen for seen in mturk.holders(type_id) if seen.worker_id == mturk_worker_id), None)
     if held is not None:
         grants.note_held(

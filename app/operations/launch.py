@@ -20,6 +20,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.operations.create_hits import OnCreated, create_hits, new_reference, new_token
+from app.operations.grant import asked_quiz
 from app.operations.requirements import mirror_lists, requirements_for
 from app.operations.validation_hits import minutes_for
 from app.settings import Settings
@@ -35,6 +36,8 @@ from payments import budgets
 from payments.errors import OverBudget
 from payments.fees import WorstCase, reward_fee, schedule_on, worst_case
 from payments.rules import Extras
+from qualification.quiz_requirements import accepted_versions
+from qualification.quizzes import QuizFor, kind_of
 from qualification.requirements import as_json, check_requirements, read_wanted
 from qualification.wages import stated_wage
 
@@ -81,6 +84,8 @@ class LaunchTerms:
     practice: int = 0
     #: Of workers, as qualification.requirements.read_wanted reads them.
     requirements: tuple[str, ...] = ()
+    #: Whether only those who passed the task's writers' quiz may write.
+    quiz: bool = False
     #: Why it is launched though it pays less than the wage floor.
     wage_reason: str = ""
     #: What is paid besides, as payments.rules.Extras says.
@@ -275,6 +280,8 @@ def plan_launch(
     checked = [spec.check_context(context) for context in contexts]
     if not checked:
         raise InvalidInput("There are no contexts to write about. Give at least one.")
+    if terms.quiz:
+        accepted_versions(session, kind_of(QuizFor.WRITER, spec.code))
     batch = session.scalar(select(HitBatch).where(HitBatch.key == batch_key(terms, checked, mturk.endpoint)))
     if batch is None:
         batch_id, existing, missing = None, 0, terms.hits
@@ -362,8 +369,17 @@ def launch_batch(
         )
     requirements: tuple[Requirement, ...] = ()
     if plan.batch_id is None:
-        requirements = requirements_for(
-            session, mturk, settings, terms.task_code, terms.round_number, HitKind.CREATION, terms.requirements
+        if terms.quiz:
+            requirements = (asked_quiz(session, mturk, settings, terms.task_code, QuizFor.WRITER),)
+        requirements += requirements_for(
+            session,
+            mturk,
+            settings,
+            terms.task_code,
+            terms.round_number,
+            HitKind.CREATION,
+            terms.requirements,
+            besides=len(requirements),
         )
         mirror_lists(session, mturk, settings, clock)
     batch_id = _stored_batch(session, clock, plan, contexts, requirements)
@@ -384,7 +400,7 @@ def batch_key(terms: LaunchTerms, contexts: Iterable[Mapping[str, str]], endpoin
     # What came later stands in the key only when it is used, so that earlier launches are found again; a reason
     # changes nothing that is offered.
     del given["wage_reason"]
-    for field in ("practice", "requirements", "streak_length", "streak_bonus", "sure_percent", "sure_bonus"):
+    for field in ("practice", "quiz", "requirements", "streak_length", "streak_bonus", "sure_percent", "sure_bonus"):
         if not given[field]:
             del given[field]
     parts = {

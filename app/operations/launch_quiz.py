@@ -184,6 +184,7 @@ class QuizStanding:
     kind: str
     number: int
     is_current: bool
+    is_accepted: bool
     answered: int
     passed: int
     is_published: bool
@@ -194,6 +195,7 @@ class QuizStanding:
             "quiz": self.kind,
             "version": self.number,
             "current": self.is_current,
+            "accepted": self.is_accepted,
             "tries": self.answered,
             "passed": self.passed,
             "published": self.is_published,
@@ -224,7 +226,15 @@ def quiz_standings(session: Session) -> list[QuizStanding]:
         ).order_by(QuizVersion.kind, QuizVersion.number)
     ).all()
     found = [
-        QuizStanding(row.kind, row.number, now.get(row.kind) == row.digest, answered, passed, bool(published))
+        QuizStanding(
+            kind=row.kind,
+            number=row.number,
+            is_current=now.get(row.kind) == row.digest,
+            is_accepted=row.retired_at is None,
+            answered=answered,
+            passed=passed,
+            is_published=bool(published),
+        )
         for row, answered, passed, published in rows
     ]
     session.rollback()
@@ -305,7 +315,7 @@ def launch_quiz(
             " Top up the account, or offer fewer places."
         )
     # The type must be there before anybody has passed, so that writers' HITs can ask for it.
-    type_of(mturk, settings, plan.kind)
+    type_of(session, mturk, settings, plan.kind)
     batch_id = _stored_batch(session, clock.now(), plan)
     try:
         created = create_hits(session, mturk, settings, clock, batch_id, on_created=on_created)
@@ -332,7 +342,7 @@ def publish_quiz(
     warning = task(task_code).content_warning
     session.commit()
     name = name_of(settings, quiz.kind)
-    type_id = type_of(mturk, settings, quiz.kind)
+    type_id = type_of(session, mturk, settings, quiz.kind)
     form, key = question_form(quiz, warning), answer_key(quiz, number)
     form_id, published = _stored_form(session, mturk.endpoint, version_id, type_id)
     shown = _shows(mturk, type_id, form, key)

@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.operations.create_hits import create_hits, new_reference, new_token, unfinished_batches
+from app.operations.grant import asked_quiz
 from app.operations.requirements import requirements_for
 from app.settings import Settings
 from hits import validations
@@ -25,6 +26,7 @@ from hits.mturk.client import MTurk, Requirement
 from hits.states import HitKind, HitState, Verdict
 from hits.tasks import TaskSpec, task
 from hits.validations import Shortage
+from qualification.quizzes import QuizFor
 from qualification.requirements import as_json
 from qualification.validators import validator_type
 
@@ -58,27 +60,36 @@ def open_validation_hits(session: Session, mturk: MTurk, settings: Settings, clo
     session.commit()
     if not due:
         return opened
-    qualification = validator_type(mturk, settings.validator_qualification)
+    general = validator_type(mturk, settings.validator_qualification)
     for round_id, groups in due:
         round_ = session.get_one(Round, round_id)
-        asked = requirements_for(
-            session, mturk, settings, round_.task_code, round_.number, HitKind.VALIDATION, besides=1
-        )
+        task_code = round_.task_code
+        asked = requirements_for(session, mturk, settings, task_code, round_.number, HitKind.VALIDATION, besides=1)
+        by_quiz = _asked_quiz(session, mturk, settings, task_code)
         # Another qualification value is another HIT type, so that senior validators have batches of their own.
         for for_seniors in sorted({group.for_seniors for group in groups}):
+            # Seniors are those whom a requester gave the general qualification with a value that says so.
+            earned = by_quiz if by_quiz is not None and not for_seniors else None
             batch_id = _store_rows(
                 session,
                 mturk.endpoint,
                 settings,
                 clock.now(),
                 round_id,
-                qualification,
+                general if earned is None else None,
                 for_seniors=for_seniors,
-                asked=asked,
+                asked=asked if earned is None else (earned, *asked),
             )
             if batch_id is not None:
                 opened += create_hits(session, mturk, settings, clock, batch_id)
     return opened
+
+
+def _asked_quiz(session: Session, mturk: MTurk, settings: Settings, task_code: str) -> Requirement | None:
+    """Return what validators must have passed, None where the general qualification is asked for instead."""
+    if not settings.validators_by_quiz:
+        return None
+    return asked_quiz(session, mturk, settings, task_code, QuizFor.VALIDATOR)
 
 
 def grouped(shortages: Sequence[Shortage], *, items: int, wait: timedelta, now: datetime) -> list[Group]:
@@ -124,7 +135,7 @@ def _store_rows(
     settings: Settings,
     now: datetime,
     round_id: int,
-    qualification_type_id: str,
+    qualification_type_id: str | None,
     *,
     for_seniors: bool,
     asked: Sequence[Requirement],

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
+from sqlalchemy import select
 
 from app.extensions import db
 from app.operations.admission_rules import rules_in_force
 from app.operations.create_hits import requirements_of
+from app.operations.grant import name_of
 from app.requester.views import bp
 from app.services import services
 from hits.errors import NotFound
 from hits.models import HitBatch
 from hits.states import HitKind
 from qualification.limits_models import EVERY_ROUND
+from qualification.models import QuizType
 from qualification.requirements import words_of
 from qualification.wages import LEFT_OPEN_FROM, LEFT_OPEN_TIMES, batch_wage
 
@@ -28,7 +31,11 @@ def batch_page(batch_id: int) -> ResponseReturnValue:
     settings = services().settings
     floor = settings.wage_floor
     wage = batch_wage(db.session(), batch)
-    names = {batch.qualification_type_id: settings.validator_qualification}
+    names: dict[str | None, str] = {
+        one.qualification_type_id: name_of(settings, one.kind)
+        for one in db.session.scalars(select(QuizType).where(QuizType.endpoint == batch.endpoint))
+    }
+    names[batch.qualification_type_id] = settings.validator_qualification
     asked = [words_of(one, names) for one in requirements_of(batch)]
     # Reading the rules ends the transaction, so that all else is read before.
     fields = {

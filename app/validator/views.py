@@ -13,6 +13,7 @@ from app import limits
 from app.care.gate import consent_text
 from app.errors import asked_by_script
 from app.extensions import db, limiter
+from app.operations.grant import name_of
 from app.services import services
 from app.worker.answers import Piece, marked
 from app.worker.guard import admit, claimed_assignment, current_frame, hit_of, opened_assignment, token_for
@@ -31,6 +32,7 @@ from hits.validations import (
     save_votes,
     waiting_items,
 )
+from qualification.grants import VALIDATOR
 
 bp = Blueprint("validator", __name__, url_prefix="/validate")
 
@@ -324,5 +326,11 @@ def _terms(hit: Hit) -> dict[str, object]:
         "corrects": spec.span_input if spec.rejecting_labels else None,
         "besides": [(one.name, _besides(spec, one), [("", "not said"), *one.options]) for one in spec.vote_choices],
         "contact": known.settings.contact,
-        "qualification": known.settings.validator_qualification,
+        "qualification": _qualification(hit),
     }
+
+
+def _qualification(hit: Hit) -> str:
+    """Return the name of what the HIT asks for: the general qualification, or the one that a quiz earns."""
+    kind = VALIDATOR if hit.batch.qualification_type_id is not None else f"validator:{hit.batch.round.task_code}"
+    return name_of(services().settings, kind)

@@ -30,11 +30,22 @@ def upgrade() -> None:
         sa.Column("digest", sa.String(length=64), nullable=False),
         sa.Column("content", sa.JSON(), nullable=False),
         sa.Column("created_at", hits.db.UtcDateTime(), nullable=False),
+        sa.Column("retired_at", hits.db.UtcDateTime(), nullable=True),
         sa.CheckConstraint("number >= 1", name=op.f("ck_quiz_version_number_from_one")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_quiz_version")),
         sa.UniqueConstraint("kind", "digest", name=op.f("uq_quiz_version_kind_digest")),
         sa.UniqueConstraint("kind", "number", name=op.f("uq_quiz_version_kind_number")),
     )
+    op.create_table(
+        "quiz_type",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("kind", sa.String(length=60), nullable=False),
+        sa.Column("endpoint", sa.String(length=200), nullable=False),
+        sa.Column("qualification_type_id", sa.String(length=64), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_quiz_type")),
+        sa.UniqueConstraint("kind", "endpoint", name=op.f("uq_quiz_type_kind_endpoint")),
+    )
+    op.create_index(op.f("ix_quiz_type_qualification_type_id"), "quiz_type", ["qualification_type_id"])
     op.create_table(
         "quiz_batch",
         sa.Column("batch_id", sa.Integer(), nullable=False),
@@ -186,6 +197,14 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for table in ("level_change", "qualification_grant", "quiz_result", "quiz_form", "quiz_batch", "quiz_version"):
+    for table in (
+        "level_change",
+        "qualification_grant",
+        "quiz_result",
+        "quiz_form",
+        "quiz_batch",
+        "quiz_type",
+        "quiz_version",
+    ):
         op.drop_table(table)
     replace_check("hit_batch", "ck_hit_batch_hitkind", one_of("kind", *KINDS, "qualification"), one_of("kind", *KINDS))

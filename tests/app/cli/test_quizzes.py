@@ -82,3 +82,12 @@ def test_what_can_not_be_done_is_one_message(shell: Shell, arguments: tuple[str,
     assert result.exit_code != 0
     assert message in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_retired_version_is_accepted_by_new_hits_no_more(shell: Shell) -> None:
+    shell(*LAUNCH, "--yes")
+
+    assert "is retired" in shell("qualification", "quiz", "retire", "nli", "writer", "1").output
+    assert "was retired before" in shell("qualification", "quiz", "retire", "nli", "writer", "1").output
+    assert json.loads(shell("qualification", "quiz", "list", "--json").stdout)[0]["accepted"] is False
+    assert shell("qualification", "quiz", "retire", "nli", "writer", "2").exit_code == 1

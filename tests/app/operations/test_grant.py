@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -24,19 +25,25 @@ from app.operations.grant import (
     worker_named,
 )
 from app.operations.jobs_pass import jobs_pass
+from app.operations.launch import launch_batch, plan_launch
 from app.operations.launch_quiz import publish_quiz
 from app.settings import Settings
 from hits.clock import FixedClock
 from hits.errors import InvalidInput, NotFound
+from hits.marketplace.errors import NotQualified
 from hits.models import Worker
 from hits.mturk.errors import MTurkUnavailable
 from qualification import grants
+from qualification.admission import check_admission
+from qualification.errors import NotAdmitted
 from qualification.models import Ending, GrantState, QualificationGrant
 from qualification.quizzes import fixed_items, quiz_for
+from tests.app.operations.conftest import CONTEXTS, TERMS
 from tests.app.operations.crashes import Killed
-from tests.app.operations.people import Crowd
+from tests.app.operations.people import Crowd, hit_row
 from tests.app.operations.quizzes import launched, take
 from tests.market import ENDPOINT, Market, failing
+from tests.market import settings as settings_of_the_market
 
 KIND = "writer:sentiment"
 
@@ -54,7 +61,7 @@ def settle(crowd: Crowd) -> operation.Settled:
 
 
 def holders(crowd: Crowd, kind: str = KIND) -> dict[str, int]:
-    type_id = type_of(crowd.market.mturk, crowd.settings, kind)
+    type_id = type_of(crowd.session, crowd.market.mturk, crowd.settings, kind)
     return {grant.worker_id: grant.value for grant in crowd.market.mturk.holders(type_id)}
 
 
@@ -286,3 +293,58 @@ def test_a_quiz_and_a_revocation_that_meet_end_without_the_qualification(crowd: 
 
     assert holders(crowd) == {}
     assert not grants.holds(crowd.session, worker.id, KIND, None, crowd.clock.now())
+
+
+def test_writing_hits_ask_for_the_quiz_on_the_marketplace_and_here(crowd: Crowd) -> None:
+    terms = replace(TERMS, quiz=True, hits=1)
+    world = (crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+    with pytest.raises(NotFound, match="no version that is accepted"):
+        plan_launch(*world, terms, CONTEXTS)
+    first, _ = launched(crowd)
+    person = crowd.market.person("ada")
+
+    launch_batch(*world, terms, CONTEXTS)
+
+    [hit] = [one for one in crowd.market.hits() if "/work/" in one["Question"]]
+    [asked] = hit["QualificationRequirements"]
+    assert (asked["Comparator"], asked["IntegerValues"]) == ("In", [1])
+    with pytest.raises(NotQualified):
+        crowd.market.accept(person, hit["HITId"])
+    row = hit_row(crowd.session, hit["HITId"])
+    worker = worker_named(crowd.session, crowd.settings, crowd.clock, person)
+    with pytest.raises(NotAdmitted, match="writers' quiz"):
+        check_admission(crowd.session, row, worker, crowd.clock.now(), phase="load")
+    crowd.session.commit()
+
+    take(crowd, person, first)
+    jobs_pass(*world)
+
+    assert crowd.market.accept(person, hit["HITId"])
+    check_admission(crowd.session, row, worker, crowd.clock.now(), phase="load")
+
+
+def test_validation_hits_ask_for_the_readers_quiz_where_that_is_set(
+    session: Session, market: Market, clock: FixedClock
+) -> None:
+    by_quiz = settings_of_the_market(validators_by_quiz=True, validation_wait_seconds=0)
+    crowd = Crowd(session, market, by_quiz, clock)
+    launched(crowd, quiz_for="validator")
+    launch_batch(session, market.mturk, by_quiz, clock, replace(TERMS, hits=1), CONTEXTS)
+    [writing] = [hit for hit in market.hits() if "/work/" in hit["Question"]]
+    crowd.write(market.person("ada"), writing["HITId"], {"What a treat, cold soup.": True})
+    jobs_pass(session, market.mturk, by_quiz, clock)
+
+    report = jobs_pass(session, market.mturk, by_quiz, clock)
+
+    assert report.findings == []
+    [judging] = [hit for hit in market.hits() if "/validate/" in hit["Question"]]
+    [asked] = judging["QualificationRequirements"]
+    assert asked["QualificationTypeId"] == market.mturk.find_qualification("dynahit sentiment validator")
+    assert (asked["Comparator"], asked["IntegerValues"]) == ("In", [1])
+    reader = market.person("bea")
+    worker = worker_named(session, by_quiz, clock, reader)
+    row = hit_row(session, judging["HITId"])
+    with pytest.raises(NotAdmitted, match="validators' quiz"):
+        check_admission(session, row, worker, clock.now(), phase="load")
+    grant_by_hand(session, market.mturk, by_quiz, clock, worker, "validator:sentiment", by="robin")
+    check_admission(session, row, worker, clock.now(), phase="load")

@@ -236,6 +236,7 @@ def test_standings_count_tries_and_passes_that_the_marketplace_has_shown(crowd: 
         "quiz": "writer:sentiment",
         "version": 1,
         "current": True,
+        "accepted": True,
         "tries": 2,
         "passed": 1,
         "published": False,
