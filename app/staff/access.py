@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Callable
-from datetime import timedelta
 from functools import wraps
 from urllib.parse import urlsplit
 
@@ -88,8 +87,8 @@ def note_password() -> None:
 def password_is_fresh() -> bool:
     """Tell whether the signed-in person typed the password within the time that DYNAHIT_FRESH_SIGN_IN_MINUTES gives."""
     here = services()
-    age = here.clock.now().timestamp() - session.get(_PASSWORD_AT, 0)
-    return 0 <= age <= timedelta(minutes=here.settings.fresh_sign_in_minutes).total_seconds()
+    age = int(here.clock.now().timestamp()) - int(session.get(_PASSWORD_AT, 0))
+    return 0 <= age <= here.settings.fresh_sign_in_minutes * 60
 
 
 def fresh_password(page: Callable[..., ResponseReturnValue]) -> Callable[..., ResponseReturnValue]:
