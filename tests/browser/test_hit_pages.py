@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,8 +25,11 @@ from inference.errors import ModelWarmingUp
 from tests import factories
 from tests.app.conftest import RuleEngine
 from tests.browser.framed import opened, served, violations, worker_site
+from tests.launched import ROOT
 
 pytestmark = pytest.mark.browser
+
+ARTIFACTS = ROOT / "artifacts" / "screenshots"
 
 #: 300 words, as long as a prompt gets.
 LONG_PROMPT = " ".join(["The ferry was late again and people on the pier began to talk."] * 25)
@@ -328,7 +331,38 @@ def test_axe_finds_nothing_on_any_page(world: World, browser: Any, scheme: str) 
     page.click("text=Sentiment, round 1")
     page.wait_for_url("**/rounds/sentiment/1")
     look("round")
+    moderate(page, look)
     context.close()
 
     assert {name: what for name, what in found.items() if what} == {}
     assert complaints == []
+
+
+def moderate(page: Any, look: Callable[[str], None]) -> None:
+    """By keyboard: dismiss a flag with words, look at the readers, decide about a statement against them."""
+    page.focus(".flagged input[name=reason]")
+    page.keyboard.type("It insults nobody who is real.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=The flag is dismissed.")
+    page.focus("text=Readers and votes")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('Readers and votes')")
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("Array.from(document.images).every(one => one.complete && one.naturalWidth > 0)")
+    look("readers")
+    page.screenshot(path=str(ARTIFACTS / "requester-readers.png"), full_page=True)
+    page.goto(page.url.replace("/readers", "/statements"))
+    look("statements")
+    page.focus("tbody a >> nth=0")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('One statement')")
+    page.focus("input[name=label] >> nth=0")
+    page.keyboard.press("Space")
+    page.focus("#override-reason")
+    page.keyboard.type("Plain irony.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Your decision stands above")
+    look("statement")
+    page.screenshot(path=str(ARTIFACTS / "requester-statement.png"), full_page=True)
