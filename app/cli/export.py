@@ -89,7 +89,7 @@ def export(
 
 
 @contextmanager
-def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
+def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show on a terminal how far it is; yields what is told how many more were done."""
     bar = Progress(
         TextColumn(title),

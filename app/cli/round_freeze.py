@@ -60,7 +60,7 @@ def freeze(
         if plan.missing:
             raise Refused("It can't be frozen yet. Nothing was changed.")
         click.confirm("Freeze it? This can't be undone.", abort=True)
-    with progress("Freezing", 0) as advance:
+    with progress("Freezing", None) as advance:
         frozen = freeze_round(session, services().clock, task_code, number, terms, by=by, advance=advance)
     if as_json:
         click.echo(json.dumps({"sha256": frozen.sha256, "fresh": frozen.fresh, "manifest": frozen.manifest}, indent=2))

@@ -1,0 +1,1 @@
+"""Reads published adversarial data sets as past rounds, with their votes where those were published."""
