@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -95,3 +98,41 @@ class CountingModel:
         word = item[-1].split()[0]
         words = (WordAttribution(0, len(word), word, 1.5, "statement"),)
         return Attribution(self.model_id, self.revision, method or "m", 12, target, words, 0.01, True, 0.1)
+
+
+@contextmanager
+def dripping(*parts: bytes | int, every: float = 0.05, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Serve what is given: bytes at once, a number of seconds as a pause; then a blank every now and then, for 8 s.
+
+    Every connection gets the same; the context gives the address.
+    """
+    stop = threading.Event()
+
+    def serve(taken: socket.socket) -> None:
+        with (
+            suppress(OSError),
+            taken if tls is None else tls.wrap_socket(taken, server_side=True) as connection,
+        ):
+            connection.recv(65_536)
+            for part in parts:
+                if isinstance(part, bytes):
+                    connection.sendall(part)
+                elif stop.wait(part):
+                    return
+            until = time.monotonic() + 8
+            while time.monotonic() < until and not stop.wait(every):
+                connection.sendall(b" ")
+
+    def accept(listening: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, args=(listening,), daemon=True).start()
+        try:
+            yield f"{'http' if tls is None else 'https'}://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            stop.set()
+            listening.shutdown(socket.SHUT_RDWR)
