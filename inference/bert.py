@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,7 +54,16 @@ class LoadedModel:
         if self.takes_type_ids:
             more["token_type_ids"] = padded([sequence.type_ids for sequence in sequences], 0)[0]
         with torch.inference_mode():
-            return self.model(input_ids=ids, attention_mask=mask, **more)
+            return self._pass(input_ids=ids, attention_mask=mask, **more)
+
+    @cached_property
+    def _pass(self) -> Any:
+        """The model's graph, or the model itself where none says the same."""
+        from inference.graph import graph_of
+
+        names = ("logits",) if self.head == "classification" else ("start_logits", "end_logits")
+        graph = graph_of(self.model, names, takes_type_ids=self.takes_type_ids, longest=self.max_length)
+        return graph or self.model
 
 
 def read_base_state(folder: Path) -> dict[str, Tensor]:
