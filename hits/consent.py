@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Select, select
 from sqlalchemy.exc import IntegrityError
@@ -60,7 +61,7 @@ def agree(
             f"You agreed to version {version[:20]!r} of the text, but version {text.id} holds now. Nothing was stored."
             " Read the new one and decide again."
         )
-    found = session.scalar(_consent(mturk_worker_id, text))
+    found: Consent | None = session.scalar(_consent(mturk_worker_id, text))
     if found is None:
         try:
             with session.begin_nested():
@@ -81,7 +82,7 @@ def require_consent(assignment: Assignment) -> None:
         raise ConsentMissing
 
 
-def _consent(mturk_worker_id: str, text: ConsentText) -> Select[tuple[Consent]]:
+def _consent(mturk_worker_id: str, text: ConsentText) -> Select[Any]:
     return (
         select(Consent)
         .join(Worker, Worker.id == Consent.worker_id)

@@ -13,7 +13,6 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
-from app.operations.grant import type_of
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import NotFound, Refused
@@ -28,6 +27,7 @@ from payments.models import OWED, Payout, PayoutState
 from qualification.grants import VALIDATOR
 from qualification.limits_models import ListEntry, PracticeGrade
 from qualification.models import LIVE, LevelChange, QualificationGrant, QuizResult
+from qualification.validators import validator_type
 
 #: Stands in the place of words about an erased person.
 ERASED_WORDS = "(erased)"
@@ -126,7 +126,7 @@ def known_worker(session: Session, who: str) -> Worker:
 
 def _holds_on_marketplace(mturk: MTurk, settings: Settings, mturk_worker_id: str) -> bool:
     """Tell whether the marketplace lists the person among our validators, who would be met again by that list."""
-    type_id = type_of(mturk, settings, VALIDATOR)
+    type_id = validator_type(mturk, settings.validator_qualification)
     return any(seen.worker_id == mturk_worker_id for seen in mturk.holders(type_id))
 
 

@@ -15,7 +15,6 @@ from app.models import AuditEntry
 from app.operations.approve import approve_submitted
 from app.operations.collect import collect
 from app.operations.erase_worker import erase_worker, plan_erase
-from app.operations.grant import type_of
 from app.operations.settle import settle
 from app.settings import Settings
 from hits.clock import FixedClock
@@ -26,10 +25,10 @@ from hits.exposure import show
 from hits.models import Assignment, Attempt, Consent, Example, Exposure, Rejection, Vote, Worker
 from hits.models.people import worker_for
 from hits.states import AssignmentState, BadFaith, RejectionState, Verdict
-from payments.models import Payout, Posting
-from payments.payouts import PayoutState
+from payments.models import Payout, PayoutState, Posting
 from qualification.limits_models import ListEntry, ListKind, PracticeGrade
 from qualification.models import Level, LevelChange, QualificationGrant
+from qualification.validators import validator_type
 from tests.app.operations.people import Crowd, assignment_row
 from tests.factories import (
     NOON,
@@ -273,7 +272,7 @@ def test_work_in_hand_or_handed_in_stands_in_the_way(
 def test_a_qualification_that_is_held_stands_in_the_way(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
-    type_id = type_of(market.mturk, settings, "validator")
+    type_id = validator_type(market.mturk, settings.validator_qualification)
     holder = market.person("holder", grants={type_id: 1})
     worker = make_worker(session, mturk_worker_id=holder)
     session.commit()
