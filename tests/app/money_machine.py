@@ -41,7 +41,7 @@ from tests.app.operations.crashes import killed_at
 from tests.app.operations.people import Crowd
 from tests.market import Answer, Market, failing, settings
 
-BUDGET = usd("6.00")
+BUDGET = usd("9.00")
 FUNDS = "100.00"
 CONTEXTS = [{"prompt": "A train was late."}, {"prompt": "A soup was served."}]
 OPERATIONS = ("SendBonus", "ListBonusPayments", "ApproveAssignment", "CreateHITWithHITType", "ListAssignmentsForHIT")
@@ -71,6 +71,14 @@ class MoneyMachine(RuleBasedStateMachine):
             budgets.set_budget(session, BudgetScope.PROJECT, "", BUDGET, now=self.clock.now())
             record_deposit(session, self.market.mturk.endpoint, usd(FUNDS), reference="start", now=self.clock.now())
             session.commit()
+        # Without this most stories would end before there is anything to pay.
+        self.launch(3, "0.30", True, 0)
+        self.work(0, True, True, 0)
+        self.work(1, True, True, 1)
+        self.work(0, True, False, 2)
+        self.jobs(0)
+        self.judge(0, "valid")
+        self.judge(1, "valid")
 
     def teardown(self) -> None:
         self.market.engine.close()
