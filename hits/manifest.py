@@ -19,7 +19,6 @@ from sqlalchemy.orm import Session
 from hits.errors import Refused
 from hits.export.stored import HASHED, StoredExample
 from hits.models import Context, GoldItem, HitBatch, ModelVersion, Round
-from hits.models.frozen import FREEZING
 from hits.tasks import task
 
 #: Rises when a part of the manifest changes its name or meaning.
@@ -143,21 +142,6 @@ def made_of(
 def sha256_of(manifest: Mapping[str, Any]) -> str:
     """Return the hash over a manifest."""
     return hashlib.sha256(_canonical(manifest)).hexdigest()
-
-
-def is_frozen(round_: Round) -> bool:
-    """Tell whether the round is frozen, whole."""
-    return round_.manifest_sha256 is not None and round_.manifest_sha256 != FREEZING
-
-
-def require_open(session: Session, round_id: int) -> None:
-    """Raise Refused for a round that is frozen, or is being frozen. Reads only."""
-    found = session.execute(select(Round.task_code, Round.number, Round.frozen_at).where(Round.id == round_id)).one()
-    if found.frozen_at is not None:
-        raise Refused(
-            f"Round {found.number} of the {found.task_code} task was frozen on {found.frozen_at:%Y-%m-%d}, so that its"
-            " data stay as they are. Nothing was changed. Collect in another round."
-        )
 
 
 def require_unchanged(round_: Round, digest: Digest) -> None:

@@ -13,7 +13,8 @@ from app.operations.freeze import FreezePlan, freeze_round, plan_freeze
 from app.services import services
 from hits.errors import InvalidInput, Refused
 from hits.export import find_round
-from hits.manifest import SplitTerms, is_frozen
+from hits.frozen import is_frozen
+from hits.manifest import SplitTerms
 
 
 @click.command("freeze")

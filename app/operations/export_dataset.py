@@ -14,7 +14,8 @@ from hits.errors import InvalidInput, NotFound, Refused
 from hits.export import find_round
 from hits.export.rows import Pseudonyms, exported
 from hits.export.stored import id_pages, order_of, stored_examples
-from hits.manifest import Digest, is_frozen, require_unchanged
+from hits.frozen import is_frozen
+from hits.manifest import Digest, require_unchanged
 from hits.models import Round
 from hits.tasks import task
 

@@ -22,7 +22,8 @@ from hits.errors import HitsError, Refused
 from hits.export import find_round
 from hits.export.rows import settled_label
 from hits.export.stored import PAGE, StoredExample, id_pages, order_of, stored_examples
-from hits.manifest import Digest, SplitTerms, is_frozen, made_of, sha256_of
+from hits.frozen import is_frozen
+from hits.manifest import Digest, SplitTerms, made_of, sha256_of
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Round, Worker
 from hits.models.frozen import FREEZING
 from hits.states import AssignmentState, HitKind, HitState, PracticeState, Split, Verdict

@@ -26,6 +26,7 @@ from app.operations.validation_hits import minutes_for
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import InvalidInput, Refused
+from hits.frozen import require_collecting
 from hits.models import Context, Hit, HitBatch, Round
 from hits.money import CENT, ZERO, display, rounded, usd
 from hits.mturk.client import MTurk, Requirement
@@ -272,6 +273,8 @@ def plan_launch(
     spec = task(terms.task_code)
     check_addresses(settings.service_url, mturk.endpoint)
     round_ = _round(session, terms)
+    if round_ is not None:
+        require_collecting(session, round_.id)
     if round_ is not None and round_.task_version != spec.version:
         raise InvalidInput(
             f"Round {round_.number} was begun with version {round_.task_version} of the {spec.code} task, which is at"
@@ -557,6 +560,8 @@ def _store_rows(
         session.rollback()
         return known
     round_ = _round(session, terms)
+    if round_ is not None:
+        require_collecting(session, round_.id, lock=True)
     chosen = _choose(session, spec, round_, checked, terms)
     if round_ is None:
         round_ = Round(

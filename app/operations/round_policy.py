@@ -16,6 +16,7 @@ from hits import validations
 from hits.clock import Clock
 from hits.errors import Finding, InvalidInput, Refused
 from hits.export import find_round
+from hits.frozen import require_open
 from hits.models import Example, Round, Vote
 from hits.states import Verdict
 from hits.tasks import task
@@ -80,6 +81,7 @@ def set_policy(
             round_ = _round(session, spec.code, number, lock=True)
             if round_ is None:
                 raise
+    require_open(session, round_.id)
     before = _stored(round_)
     if before.policy != wanted.policy and _has_votes(session, round_):
         session.rollback()

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from hits.errors import Refused
+from hits.frozen import require_open
 from hits.models import Example, Lease, Round, Vote
 from hits.states import Moderation, Verdict
 from hits.tasks import task
@@ -89,8 +90,9 @@ def writer_confirmed(example: Example) -> bool:
 def moderate(session: Session, example: Example, *, upheld: bool, reason: str, now: datetime) -> Outcome:
     """Decide an example's flags: upheld, it is invalid; dismissed, the flags are no votes. Flushes, never commits.
 
-    Raises Refused for an example without open flags.
+    Raises Refused for an example without open flags, and in a frozen round.
     """
+    require_open(session, example.round_id)
     if example.verdict is not Verdict.FLAGGED:
         raise Refused("This example has no open flag. Nothing was changed.")
     example.moderation_reason = checked_text("reason", "The reason", reason, REASON_MAX_CHARACTERS)
@@ -107,8 +109,9 @@ def override(session: Session, example: Example, *, label: str | None, reason: s
     """Let the requester's own judgement stand above the votes: a label, or None for an example that is out.
 
     Flushes, never commits; overriding again replaces it. Raises InvalidInput for an unknown label or an empty reason,
-    Refused while a flag is open or was upheld, and for a retracted example.
+    Refused while a flag is open or was upheld, for a retracted example, and in a frozen round.
     """
+    require_open(session, example.round_id)
     _refuse_settled(example)
     spec = task(example.round.task_code)
     if label is not None:
@@ -121,6 +124,7 @@ def override(session: Session, example: Example, *, label: str | None, reason: s
 
 def lift_override(session: Session, example: Example, now: datetime) -> Outcome:
     """Take an override back, so that the votes count again. Flushes. Raises Refused where there is none."""
+    require_open(session, example.round_id)
     if example.overridden_at is None:
         raise Refused("Nobody has overridden the readers here. Nothing was changed.")
     example.override_label = example.override_reason = example.overridden_at = None
@@ -138,6 +142,7 @@ def retract(session: Session, example: Example, *, reason: str, now: datetime) -
     """
     if example.retracted_at is not None:
         return
+    require_open(session, example.round_id)
     example.retraction_reason = checked_text("reason", "The reason", reason, REASON_MAX_CHARACTERS)
     example.retracted_at = now
     recount(session, [example])
