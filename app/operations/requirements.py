@@ -148,7 +148,7 @@ def _tell(
 def follow_the_work(session: Session, now: datetime) -> int:
     """Put workers on the lists of writers and of those who did the most, and take them off; return how many changes.
 
-    Only rounds that a rule speaks of have such lists. Commits.
+    Only rounds that a rule speaks of have such lists. Commits if there was something to change.
     """
     changes = 0
     for listed in _kept_lists(session):
@@ -160,6 +160,7 @@ def follow_the_work(session: Session, now: datetime) -> int:
             # A HIT lapsed with nothing done in it, or the limit was raised.
             on[worker_id].ended_at, on[worker_id].ended_by = now, FROM_THE_WORK
             changes += 1
+    if changes:
         session.commit()
     return changes
 
@@ -232,7 +233,6 @@ def _kept_lists(session: Session) -> list[WorkerList]:
         if task_code in limited
         for work in Work
     ]
-    session.commit()
     return found
 
 

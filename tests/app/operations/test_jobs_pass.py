@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.operations.admission_rules import set_aside
 from app.operations.jobs_pass import PassReport, jobs_pass
 from app.operations.launch import launch_batch
+from app.operations.practice import grade_practice
 from app.settings import Settings
 from hits.clock import FixedClock
 from hits.db import Base
-from hits.models import Assignment, Example, Hit, HitBatch, Vote, Worker
+from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Vote, Worker
 from hits.states import HitKind
 from payments.models import LedgerTransaction
 from tests import market as markets
@@ -255,3 +258,24 @@ def test_settings_decide_the_wait(session: Session, market: Market, clock: Fixed
     next(story(crowd))
 
     assert passed(crowd).opened == 1
+
+
+def test_a_pass_keeps_the_lists_of_workers_and_tells_writers_of_their_grades(crowd: Crowd) -> None:
+    market, session, clock = crowd.market, crowd.session, crowd.clock
+    launch_batch(session, market.mturk, crowd.settings, clock, replace(TERMS, practice=1), CONTEXTS)
+    writer = market.person("writer0")
+    crowd.write(writer, market.hits()[0]["HITId"], {"A treat, cold soup.": True})
+    passed(crowd)
+    row = session.scalars(select(Worker)).one()
+    set_aside(session, clock, "sentiment", row, reason="for tests", by="robin")
+    [name] = session.scalars(select(Attempt.public_id))
+    grade_practice(session, clock, name, passed=False, words="It names no feeling.", by="robin")
+
+    report = passed(crowd)
+
+    assert (report.listed, report.told, report.opened) == (1, 1, 0)
+    assert "1 changes of workers' lists, 1 writers told of grades" in str(report)
+    type_id = market.mturk.find_qualification("dynahit: other work than sentiment") or ""
+    assert [grant.worker_id for grant in market.mturk.holders(type_id)] == [writer]
+    assert "It names no feeling." in market.engine.messages(writer).messages[0].text
+    assert not passed(crowd).changed

@@ -381,3 +381,59 @@ def test_a_quiz_that_is_no_form_is_refused(market: Market) -> None:
     assert market.mturk.quiz(type_id) == ("", "")
     with pytest.raises(MTurkRefused):
         market.mturk.quiz("3NOSUCHTYPE")
+
+
+def test_a_requirement_reads_the_same_whatever_the_order_of_its_values(market: Market) -> None:
+    mturk = market.mturk
+    mine = mturk.find_or_create_qualification("mine", "for tests")
+    requirements = (
+        Requirement(mine, comparator="NotIn", values=(3, 1, 2)),
+        Requirement("00000000000000000071", comparator="In", locales=("US-NY", "GB"), actions_guarded="Accept"),
+    )
+    hit_type = mturk.create_hit_type(
+        title="Judge",
+        description="Judge statements.",
+        keywords="reading",
+        reward=Decimal("0.25"),
+        assignment_seconds=3600,
+        auto_approval_seconds=3600,
+        requirements=requirements,
+    )
+
+    seen = mturk.create_hit(
+        hit_type,
+        question_xml=external_question("http://localhost:8001/validate/abc"),
+        max_assignments=2,
+        lifetime_seconds=3600,
+        annotation="dynahit:abc",
+        request_token="abc",
+    )
+
+    assert seen.requirements == {
+        f"{mine} not in 1, 2, 3, DiscoverPreviewAndAccept",
+        "00000000000000000071 in GB, US-NY, Accept",
+    }
+    assert seen.requirements == {str(one) for one in requirements}
+
+
+def test_a_qualification_is_found_by_its_whole_name_and_may_be_inactive(market: Market) -> None:
+    mturk = market.mturk
+    mturk.find_or_create_qualification("mine and more", "for tests")
+    assert mturk.find_qualification("mine") is None
+
+    mine = mturk.find_or_create_qualification("mine", "for tests")
+    assert mturk.find_qualification("mine") == mine
+    assert mturk.qualification_is_active(mine)
+    market.call("UpdateQualificationType", QualificationTypeId=mine, QualificationTypeStatus="Inactive")
+    assert not mturk.qualification_is_active(mine)
+
+
+def test_messages_reach_workers_whose_work_was_reviewed_and_tell_of_the_others(market: Market) -> None:
+    worker, assignment = submitted(market, created(market.mturk))
+
+    before = market.mturk.notify([worker], "About your work", "Well done.")
+    market.mturk.approve(assignment)
+    after = market.mturk.notify([worker], "About your work", "Well done.")
+
+    assert (before, after) == (["HardFailure"], [])
+    assert [one.text for one in market.engine.messages(worker).messages] == ["Well done."]
