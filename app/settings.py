@@ -7,11 +7,14 @@ import re
 from decimal import Decimal
 from email.utils import parseaddr
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from payments.errors import InvalidFees
+from payments.fees import read_schedules
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -87,6 +90,11 @@ class Settings(BaseSettings):
         default=5.0, gt=0, le=25, description="A model that takes longer counts as not available; at most 25."
     )
     explain_seconds: float = Field(default=20.0, gt=0, description="The same for an explanation.")
+    fees: list[dict[str, Any]] = Field(
+        default=[],
+        description='JSON list of what the marketplace charges, such as [{"valid_from": "2026-01-01", "base": "0.10"}];'
+        " what is left out is as with MTurk.",
+    )
     approval_limit: Decimal | None = Field(
         default=None,
         ge=0,
@@ -116,6 +124,12 @@ class Settings(BaseSettings):
     validators_by_quiz: bool = Field(
         default=False,
         description="Validation HITs ask for the task's validators' quiz, not for DYNAHIT_VALIDATOR_QUALIFICATION.",
+    )
+    gold_expert_items: int = Field(
+        default=20, ge=1, le=10_000, description="Gold items that somebody must have judged to become an expert."
+    )
+    gold_expert_percent: int = Field(
+        default=90, ge=1, le=100, description="How many of them must be right, in percent."
     )
     qualification_months: int = Field(
         default=12, ge=0, le=120, description="How long a qualification that a quiz earned is held; 0 means for ever."
@@ -164,6 +178,15 @@ class Settings(BaseSettings):
                 f' Write DYNAHIT_MODELS={{"TASK": "{model}"}} instead.'
             )
         return None
+
+    @field_validator("fees")
+    @classmethod
+    def _are_schedules(cls, fees: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        try:
+            read_schedules(fees)
+        except InvalidFees as error:
+            raise ValueError(str(error)) from error
+        return fees
 
     @field_validator("models")
     @classmethod

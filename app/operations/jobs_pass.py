@@ -15,6 +15,7 @@ from app.operations.decide import decide_pending
 from app.operations.grant import settle_grants
 from app.operations.plan_payouts import plan_payouts
 from app.operations.practice import tell_writers
+from app.operations.promote import promote_validators
 from app.operations.reconcile_run import is_due, reconcile_and_tell, tell_again
 from app.operations.requirements import mirror_lists
 from app.operations.validation_hits import open_validation_hits
@@ -46,6 +47,7 @@ class PassReport:
     promised: int = 0
     granted: int = 0
     ended: int = 0
+    promoted: int = 0
     listed: int = 0
     told: int = 0
     opened: int = 0
@@ -69,6 +71,7 @@ class PassReport:
                 self.promised,
                 self.granted,
                 self.ended,
+                self.promoted,
                 self.listed,
                 self.told,
                 self.opened,
@@ -87,6 +90,7 @@ class PassReport:
             "bonuses owed": self.promised,
             "qualifications granted": self.granted,
             "qualifications ended": self.ended,
+            "validators made experts": self.promoted,
             "changes of workers' lists": self.listed,
             "writers told of grades": self.told,
             "validation HITs opened": self.opened,
@@ -125,6 +129,9 @@ def jobs_pass(
         report.granted, report.ended = done.granted + done.found, done.ended
         report.findings += done.findings
 
+    def promoting() -> None:
+        report.promoted = promote_validators(session, settings, clock)
+
     def listing() -> None:
         done = mirror_lists(session, mturk, settings, clock)
         report.listed = done.granted + done.revoked
@@ -152,6 +159,7 @@ def jobs_pass(
     _step(session, report, "deciding", deciding)
     _step(session, report, "promising bonuses", promising)
     _step(session, report, "granting qualifications", granting)
+    _step(session, report, "promoting validators", promoting)
     _step(session, report, "keeping the lists of workers", listing)
     _step(session, report, "telling writers of their grades", telling)
     if open_validation:
