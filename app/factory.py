@@ -28,6 +28,7 @@ from inference.engine import EngineSettings
 from inference.engine import engine_for as model_engine_for
 from inference.methods import METHODS
 from inference.remote.served import remote_engine
+from payments.fees import read_schedules, use_schedules
 
 #: May return an answer of its own, for example the way to the sign-in page.
 Guard = Callable[[], ResponseReturnValue | None]
@@ -79,6 +80,7 @@ def create_app(settings: Settings | None = None, *, engine: Engine | None = None
     """Return the service. Without an engine the embedded model is used; it loads when the first request comes."""
     app = Flask("app", root_path=str(Path(__file__).parent), template_folder=str(_root() / "templates"))
     settings = settings or load_settings()
+    use_schedules(read_schedules(settings.fees))
     init_services(app, settings, engine, clock or SystemClock())
     init_guards(app)
     init_extensions(app, settings)

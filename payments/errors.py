@@ -2,6 +2,7 @@
 
 PaymentsError
 ├── NoFeeSchedule            a day before the first fee schedule
+├── InvalidFees              prices of a marketplace that can't be read
 ├── UnbalancedTransaction    postings that don't sum to zero
 ├── LedgerConflict           the same key, other contents
 ├── OverBudget               a budget or cap that has no room for what is asked
@@ -32,6 +33,10 @@ class NoFeeSchedule(PaymentsError):
     def __init__(self, day: date) -> None:
         super().__init__(f"No fee schedule is known for {day}. Add a row for it to payments/fees.py.")
         self.day = day
+
+
+class InvalidFees(PaymentsError):
+    """Prices of a marketplace that can't be read."""
 
 
 class UnbalancedTransaction(PaymentsError):

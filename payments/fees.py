@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import date
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
-from hits.money import CENT, ZERO, rounded
-from payments.errors import NoFeeSchedule
+from hits.money import CENT, ZERO, MoneyError, rounded, usd
+from payments.errors import InvalidFees, NoFeeSchedule
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,48 @@ SCHEDULES: Final = (
 )
 
 
-def schedule_on(day: date, schedules: Sequence[FeeSchedule] = SCHEDULES) -> FeeSchedule:
+#: What the marketplace that this process talks to charges. There is one for each process.
+_in_use: tuple[FeeSchedule, ...] = SCHEDULES
+
+
+def use_schedules(schedules: Sequence[FeeSchedule]) -> None:
+    """Reckon with another marketplace's prices in this process; with none, with MTurk's own."""
+    global _in_use
+    _in_use = tuple(schedules) or SCHEDULES
+
+
+def read_schedules(rows: Sequence[Mapping[str, Any]]) -> tuple[FeeSchedule, ...]:
+    """Return the schedules that a configuration names; what a row leaves out is as with MTurk. Raises InvalidFees."""
+    return tuple(_schedule(row) for row in rows)
+
+
+def _schedule(row: Mapping[str, Any]) -> FeeSchedule:
+    names = {field.name for field in fields(FeeSchedule)}
+    if unknown := sorted(set(row) - names):
+        raise InvalidFees(f"{unknown[0]!r} is nothing that a fee schedule has; it has {', '.join(sorted(names))}.")
+    default = SCHEDULES[0]
+    try:
+        read = FeeSchedule(
+            valid_from=date.fromisoformat(str(row["valid_from"])),
+            base=Decimal(str(row.get("base", default.base))),
+            many_assignments=Decimal(str(row.get("many_assignments", default.many_assignments))),
+            many_assignments_from=int(row.get("many_assignments_from", default.many_assignments_from)),
+            masters=Decimal(str(row.get("masters", default.masters))),
+            least=usd(row.get("least", default.least)),
+        )
+    except KeyError:
+        raise InvalidFees("A fee schedule needs the day from which it is valid: valid_from.") from None
+    except (ArithmeticError, TypeError, ValueError, MoneyError) as error:
+        raise InvalidFees(f"{dict(row)} is no fee schedule: {error}") from error
+    shares = (read.base, read.many_assignments, read.masters)
+    if not all(share.is_finite() and 0 <= share <= 1 for share in shares) or read.many_assignments_from < 1:
+        raise InvalidFees(f"{dict(row)} is no fee schedule: shares are from 0 to 1, assignments from 1.")
+    return read
+
+
+def schedule_on(day: date, schedules: Sequence[FeeSchedule] | None = None) -> FeeSchedule:
     """Return the schedule in force on ``day``. Raises NoFeeSchedule for a day before the first one."""
-    in_force = [schedule for schedule in schedules if schedule.valid_from <= day]
+    in_force = [schedule for schedule in schedules or _in_use if schedule.valid_from <= day]
     if not in_force:
         raise NoFeeSchedule(day)
     return max(in_force, key=lambda schedule: schedule.valid_from)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 
 from hits.marketplace import fees as marketplace_fees
 from hits.money import from_cents, to_cents, usd
-from payments.errors import NoFeeSchedule
-from payments.fees import SCHEDULES, bonus_fee, reward_fee, worst_case
+from payments.errors import InvalidFees, NoFeeSchedule
+from payments.fees import SCHEDULES, bonus_fee, read_schedules, reward_fee, use_schedules, worst_case
 
 DAY = date(2026, 11, 30)
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -87,3 +89,59 @@ def test_the_worst_case_of_ten_assignments_a_hit_has_the_surcharge_on_the_reward
     worst = worst_case(1, 10, usd("1.00"), usd("1.00"), on=DAY)
 
     assert (worst.reward_fees, worst.bonus_fees) == (usd("4.00"), usd("2.00"))
+
+
+@pytest.fixture
+def own_prices() -> Iterator[None]:
+    """A marketplace of our own that charges 10 % from 2026 on, nothing more for many, and no least fee."""
+    use_schedules(
+        read_schedules(
+            [
+                {"valid_from": "2026-01-01", "base": "0.10", "many_assignments": "0", "least": "0.00"},
+                {"valid_from": "2027-01-01", "base": "0", "many_assignments": "0", "least": "0.00"},
+            ]
+        )
+    )
+    yield
+    use_schedules(())
+
+
+@pytest.mark.usefixtures("own_prices")
+def test_another_marketplace_s_prices_hold_for_plan_and_books() -> None:
+    day, later = date(2026, 11, 15), date(2027, 1, 1)
+
+    assert (reward_fee(usd("0.30"), 10, on=day), bonus_fee(usd("1.00"), on=day)) == (usd("0.03"), usd("0.10"))
+    assert (reward_fee(usd("0.30"), 1, on=later), bonus_fee(usd("1.00"), on=later)) == (usd(0), usd(0))
+    assert worst_case(2, 1, usd("0.30"), usd("1.00"), on=day).total == usd("2.86")
+    with pytest.raises(NoFeeSchedule):
+        reward_fee(usd("0.30"), 1, on=date(2025, 12, 31))
+
+
+def test_mturk_s_prices_come_back(own_prices: None) -> None:
+    use_schedules(())
+
+    assert reward_fee(usd("0.30"), 1, on=date(2026, 11, 15)) == usd("0.06")
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({}, "valid_from"),
+        ({"valid_from": "soon"}, "no fee schedule"),
+        ({"valid_from": "2026-01-01", "base": "20 %"}, "no fee schedule"),
+        ({"valid_from": "2026-01-01", "base": "20"}, "from 0 to 1"),
+        ({"valid_from": "2026-01-01", "base": "NaN"}, "from 0 to 1"),
+        ({"valid_from": "2026-01-01", "least": "0.001"}, "no fee schedule"),
+        ({"valid_from": "2026-01-01", "many_assignments_from": 0}, "assignments from 1"),
+        ({"valid_from": "2026-01-01", "bonus": "0.1"}, "'bonus' is nothing"),
+    ],
+)
+def test_prices_that_can_not_be_are_refused_with_the_value(row: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidFees, match=words):
+        read_schedules([row])
+
+
+def test_more_bonuses_are_part_of_the_worst_case() -> None:
+    worst = worst_case(2, 1, usd("0.30"), usd("0.30"), on=date(2026, 11, 15), further=[(1, usd("1.00"))])
+
+    assert (worst.bonuses, worst.bonus_fees, worst.total) == (usd("1.60"), usd("0.32"), usd("2.64"))
