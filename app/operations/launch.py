@@ -297,6 +297,8 @@ def plan_launch(
         missing = len(rows) - existing
         pairs = [(_shown(row.context.fields if row.context else {}), row.goal_label or "") for row in rows]
     votes = round_.max_votes if round_ is not None else _default_votes()
+    # One example of an assignment fools the model at most; the others are read only where the round says so.
+    examples = terms.tries if round_ is not None and round_.non_fooling_percent else 1
     session.rollback()
     today = clock.now().date()
     per_context = Counter(shown for shown, _ in pairs)
@@ -324,7 +326,7 @@ def plan_launch(
         base_percent=int(schedule.base * 100),
         many_assignments_from=schedule.many_assignments_from,
         validation_votes=votes,
-        validation=worst.assignments * votes * vote_cost,
+        validation=worst.assignments * examples * votes * vote_cost,
         hourly_wage=stated_wage(terms.reward, terms.minutes),
         # What was accepted for the HITs that exist is accepted for the rest of the batch.
         below_floor=() if batch_id is not None else below_floor(settings, terms),

@@ -112,9 +112,14 @@ def grouped(shortages: Sequence[Shortage], *, items: int, wait: timedelta, now: 
 
 
 def groups_due(session: Session, settings: Settings, now: datetime) -> list[tuple[int, list[Group]]]:
-    """Return the validation HITs that are due, by round id; rounds without any are left out."""
+    """Return the validation HITs that are due, by round id; rounds without any are left out.
+
+    Leases whose time is over are given back first, since what nobody reads any more wants a place again.
+    """
     pending = select(Example.round_id).where(Example.verdict == Verdict.PENDING)
     rounds = session.scalars(select(Round).where(Round.id.in_(pending)).order_by(Round.id)).all()
+    for round_ in rounds:
+        validations.release_expired(session, round_, now)
     by_round = [(round_.id, _groups(session, round_, settings, now)) for round_ in rounds]
     return [(round_id, groups) for round_id, groups in by_round if groups]
 

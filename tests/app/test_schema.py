@@ -204,3 +204,86 @@ def test_what_was_collected_before_consent_is_kept_and_refers_to_texts_that_ther
     with opened(database_url) as engine, engine.connect() as connection:
         assert connection.execute(text("SELECT mturk_assignment_id FROM assignment")).scalar_one() == "A1"
         assert "consent_text_id" not in {column["name"] for column in inspect(connection).get_columns("assignment")}
+
+
+def test_votes_from_before_the_queue_get_their_leases(database_url: str) -> None:
+    """A database with a decided, a half-read and a flagged example goes up and back down; every vote is kept."""
+    schema.upgrade(database_url, "0003")
+    noon = "'2026-11-15 12:00:00'"
+    rows = [
+        "INSERT INTO round (id, task_code, number, task_version, seed, agreeing_votes, max_votes, created_at)"
+        f" VALUES (1, 'sentiment', 1, 1, 0, 2, 3, {noon})",
+        f"INSERT INTO context (id, round_id, fields, digest, created_at) VALUES (1, 1, '{{}}', 'd', {noon})",
+    ]
+    rows += [
+        f"INSERT INTO worker (id, mturk_worker_id, pseudonym, created_at) VALUES ({n}, 'AW{n}', 'w{n}', {noon})"
+        for n in range(1, 5)
+    ]
+    for number, kind in ((1, "creation"), (2, "validation")):
+        rows += [
+            "INSERT INTO hit_batch (id, round_id, kind, key, endpoint, title, description, keywords, reward, bonus,"
+            " tries, minutes, assignment_seconds, auto_approval_seconds, lifetime_seconds, created_at)"
+            f" VALUES ({number}, 1, '{kind}', 'k{number}', 'e', 't', 'd', 'w', 30, 30, 5, 5, 60, 60, 60, {noon})",
+            "INSERT INTO hit (id, batch_id, position, reference, request_token, state, mturk_hit_id, max_assignments,"
+            f" context_id, goal_label) VALUES ({number}, {number}, 1, 'r{number}', 't{number}', 'created',"
+            f" 'H{number}', 3, 1, 'negative')",
+        ]
+    # Assignment 1 wrote; 2 and 3 have submitted their judgements, 4 is at it.
+    for number, state in ((1, "submitted"), (2, "submitted"), (3, "submitted"), (4, "opened")):
+        rows.append(
+            "INSERT INTO assignment (id, mturk_assignment_id, hit_id, worker_id, state, why, deadline_at)"
+            f" VALUES ({number}, 'A{number}', {1 if number == 1 else 2}, {number}, '{state}', '', {noon})"
+        )
+    for number, verdict in ((1, "valid_and_model_wrong"), (2, "pending"), (3, "flagged")):
+        rows += [
+            "INSERT INTO attempt (id, public_id, assignment_id, hit_id, worker_id, try_number, answer, answer_digest,"
+            " goal_label, state, asked_at, seconds, model_id, model_revision, predicted_label, probabilities, fooled)"
+            f" VALUES ({number}, 'p{number}', 1, 1, 1, {number}, '{{}}', 'x{number}', 'negative', 'answered', {noon},"
+            " 60, 'm', 'r', 'positive', '{}', true)",
+            "INSERT INTO example (id, attempt_id, round_id, context_id, writer_id, goal_label, model_label, fooled,"
+            f" verdict, collected_at) VALUES ({number}, {number}, 1, 1, 1, 'negative', 'positive', true, '{verdict}',"
+            f" {noon})",
+            f"INSERT INTO hit_item (id, hit_id, example_id, position) VALUES ({number}, 2, {number}, {number})",
+        ]
+    votes = (
+        (1, 1, 2, "'negative'", "NULL", noon),
+        (2, 1, 3, "'negative'", "NULL", noon),
+        (3, 2, 2, "'positive'", "NULL", noon),
+        (4, 2, 4, "'positive'", "NULL", "NULL"),
+        (5, 3, 2, "NULL", "'insult'", noon),
+    )
+    rows += [
+        "INSERT INTO vote (id, example_id, validator_id, assignment_id, label, flag_reason, created_at, counted_at)"
+        f" VALUES ({number}, {example}, {who}, {who}, {label}, {flag}, {noon}, {counted})"
+        for number, example, who, label, flag, counted in votes
+    ]
+    with opened(database_url) as engine, engine.begin() as connection:
+        for row in rows:
+            connection.execute(text(row))
+
+    schema.upgrade(database_url, "0004")
+    with opened(database_url) as engine, engine.connect() as connection:
+        leases = connection.execute(
+            text(
+                "SELECT example_id, validator_id, place, expires_at IS NULL FROM lease"
+                " ORDER BY example_id, validator_id"
+            )
+        ).all()
+        counters = connection.execute(text("SELECT votes_wanted, leased FROM example ORDER BY id")).all()
+        kept = connection.execute(text("SELECT count(*) FROM vote")).scalar_one()
+    assert [(*row[:3], bool(row[3])) for row in leases] == [
+        (1, 2, 1, True),
+        (1, 3, 2, True),
+        (2, 2, 1, True),
+        (2, 4, 2, False),
+        (3, 2, None, True),
+    ]
+    assert [tuple(row) for row in counters] == [(0, 0), (1, 1), (0, 0)]
+    assert kept == 5
+
+    schema.downgrade(database_url, "0003")
+    with opened(database_url) as engine, engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM vote")).scalar_one() == 5
+        items = connection.execute(text("SELECT hit_id, example_id FROM hit_item ORDER BY position")).all()
+        assert [tuple(row) for row in items] == [(2, 1), (2, 2), (2, 3)]
+        assert "lease" not in inspect(connection).get_table_names()

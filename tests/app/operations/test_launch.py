@@ -20,6 +20,7 @@ from app.operations.launch import (
     launch_batch,
     plan_launch,
 )
+from app.operations.round_policy import RoundPolicy, set_policy
 from app.settings import Settings
 from hits.clock import FixedClock
 from hits.errors import InvalidInput
@@ -27,6 +28,7 @@ from hits.models import Context, Hit, HitBatch, Round
 from hits.money import MoneyError
 from hits.mturk.errors import MTurkRefused, MTurkUnavailable
 from hits.states import HitState
+from hits.validations import Policy
 from tests import market as markets
 from tests.app.operations.conftest import CONTEXTS, TERMS, terms
 from tests.app.operations.crashes import Killed, killed_at
@@ -282,6 +284,17 @@ def test_a_plan_changes_nothing(session: Session, market: Market, settings: Sett
     assert plan.most_hits_per_context == 7
     assert any("used again" in note for note in plan.notes)
     assert plan.as_json()["cost"]["worst_case"] == "32.40"
+
+
+def test_a_round_that_validates_more_than_fooling_examples_can_cost_more(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    set_policy(session, clock, "sentiment", 1, RoundPolicy(Policy(2, 5, 3), non_fooling_percent=10), by="ada")
+
+    plan = plan_launch(session, market.mturk, settings, clock, terms(), CONTEXTS)
+
+    assert plan.validation_votes == 5
+    assert plan.validation == plan.worst.assignments * terms().tries * 5 * Decimal("0.30")
 
 
 def test_the_plan_is_what_the_launch_then_does(

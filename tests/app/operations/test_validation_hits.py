@@ -15,6 +15,7 @@ from app.operations.decide import decide_pending
 from app.operations.launch import launch_batch
 from app.operations.validation_hits import Group, grouped, open_validation_hits
 from app.settings import Settings
+from hits import validations
 from hits.clock import FixedClock
 from hits.marketplace.errors import SiteError
 from hits.models import Example, Hit, HitBatch
@@ -23,8 +24,8 @@ from hits.states import HitKind, HitState, Verdict
 from hits.validations import Shortage
 from tests.app.operations.conftest import CONTEXTS, terms
 from tests.app.operations.crashes import Killed, killed_at
-from tests.app.operations.people import Crowd
-from tests.factories import NOON
+from tests.app.operations.people import Crowd, assignment_row
+from tests.factories import NOON, make_vote
 from tests.market import Market
 
 
@@ -108,8 +109,11 @@ def test_a_validation_hit_is_what_validators_were_promised(crowd: Crowd, hits: l
     assert (row.state, row.max_assignments, hit["MaxAssignments"]) == (HitState.CREATED, 2, 2)
     assert hit["Reward"] == "0.25"
     assert f"http://localhost:8001/validate/{row.reference}" in hit["Question"]
-    requirement = hit["QualificationRequirements"][0]
-    assert requirement["QualificationTypeId"] == row.batch.qualification_type_id
+    [requirement] = [
+        one
+        for one in hit["QualificationRequirements"]
+        if one["QualificationTypeId"] == row.batch.qualification_type_id
+    ]
     assert (requirement["Comparator"], requirement["IntegerValues"]) == ("GreaterThanOrEqualTo", [1])
     assert requirement["ActionsGuarded"] == "DiscoverPreviewAndAccept"
     assert (row.batch.items, row.batch.senior_value) == (10, None)
@@ -210,6 +214,47 @@ def test_places_that_expire_unused_are_opened_again(crowd: Crowd, hits: list[str
     collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
 
     assert opened(crowd) == 1
+
+
+def test_a_place_that_somebody_took_and_left_is_opened_again(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits[:1])
+    crowd.clock.advance(timedelta(seconds=60))
+    opened(crowd)
+    row = validation_rows(crowd.session)[0]
+    mturk_hit_id, grants = row.mturk_hit_id or "", {row.batch.qualification_type_id or "": 1}
+    crowd.session.commit()
+    assignment_id = crowd.open(crowd.market.person("first", grants=grants), mturk_hit_id)
+    validations.draw(crowd.session, assignment_row(crowd.session, assignment_id), crowd.clock.now())
+    crowd.session.commit()
+    crowd.judge(crowd.market.person("second", grants=grants), mturk_hit_id)
+    collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+    assert opened(crowd) == 0
+
+    # The first one never comes back: the lease ends, and so do the HIT's other places.
+    crowd.clock.advance(timedelta(days=7, seconds=1))
+
+    assert opened(crowd) == 1
+    assert validation_rows(crowd.session)[-1].max_assignments == 1
+
+
+def test_ties_open_hits_of_their_own_for_seniors(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits)
+    examples = crowd.session.scalars(select(Example).order_by(Example.id)).all()
+    examples[0].round.senior_value = 5
+    for label in ("negative", "positive"):
+        make_vote(crowd.session, example=examples[0], label=label, counted_at=crowd.clock.now())
+    crowd.session.execute(update(Hit).where(Hit.mturk_hit_id.like("HIT0%")).values(state=HitState.CLOSED))
+    crowd.session.commit()
+    crowd.clock.advance(timedelta(seconds=60))
+
+    assert opened(crowd) == 2
+
+    rows = [row for row in validation_rows(crowd.session) if not (row.mturk_hit_id or "").startswith("HIT0")]
+    assert [(row.batch.senior_value, row.max_assignments) for row in rows] == [(None, 2), (5, 1)]
+    asked = crowd.market.call("GetHIT", HITId=rows[1].mturk_hit_id)["HIT"]["QualificationRequirements"]
+    validator = next(one for one in asked if one["QualificationTypeId"] == rows[1].batch.qualification_type_id)
+    assert (validator["Comparator"], validator["IntegerValues"]) == ("GreaterThanOrEqualTo", [5])
+    assert opened(crowd) == 0
 
 
 def test_a_hit_that_lost_its_requirement_is_expired_and_stops_everything(crowd: Crowd, hits: list[str]) -> None:

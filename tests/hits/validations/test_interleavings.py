@@ -271,4 +271,4 @@ def test_any_interleaving_keeps_the_rules(quiet: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_many_long_interleavings_keep_the_rules(quiet: dict[str, Any]) -> None:
-    run_state_machine_as_test(Validation, settings=settings(max_examples=400, stateful_step_count=60, **quiet))
+    run_state_machine_as_test(Validation, settings=settings(max_examples=150, stateful_step_count=50, **quiet))
