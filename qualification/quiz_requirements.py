@@ -83,9 +83,10 @@ def check_quizzes(session: Session, hit: Hit, worker: Worker, now: datetime) -> 
         if kind is None:
             continue
         comparator, values = requirement.compared
-        versions = None if comparator == "Exists" else frozenset(values) if comparator in ("In", "EqualTo") else ()
-        # Other comparisons are the marketplace's alone.
-        if versions == () or holds(session, worker.id, kind, versions, now):
+        if comparator not in ("Exists", "In", "EqualTo"):
+            # Other comparisons are the marketplace's alone.
+            continue
+        if holds(session, worker.id, kind, None if comparator == "Exists" else frozenset(values), now):
             continue
         audience, _, task_code = kind.partition(":")
         raise NotAdmitted(
