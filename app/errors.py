@@ -216,7 +216,8 @@ def init_errors(app: Flask) -> None:
 
     @app.errorhandler(Exception)
     def broken(error: Exception) -> ResponseReturnValue:
-        logger.exception("%s %s failed", request.method, request.endpoint)
+        trace = hits_errors.trace_of(error)
+        logger.error("%s %s failed: %s", request.method, request.endpoint, trace)  # its words may quote a worker
         db.session.rollback()
         return answer(trouble_of(error))
 

@@ -61,6 +61,30 @@ def test_a_script_gets_json(client: FlaskClient, token: str) -> None:
     assert set(response.json["error"]) == {"title", "what", "pay", "next"}
 
 
+WROTE = "I saw A1WORKER on Monday"
+
+
+def test_the_log_tells_where_a_crash_was_and_quotes_nobody(
+    client: FlaskClient, hit: Hit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def crash(*arguments: object, **named: object) -> None:
+        try:
+            raise KeyError(WROTE)
+        except KeyError as error:
+            raise RuntimeError(WROTE) from error
+
+    monkeypatch.setattr("app.worker.views.progress", crash)
+    open_page(client, hit)
+
+    (record,) = [one for one in caplog.records if one.levelname == "ERROR"]
+    said = record.getMessage()
+    assert said.startswith("GET worker.")
+    for part in ("RuntimeError", "KeyError", "test_errors.py", "in crash"):
+        assert part in said
+    assert "Monday" not in caplog.text
+    assert "A1WORKER" not in caplog.text
+
+
 def test_a_crash_is_a_calm_page_inside_the_frame(app: Flask, client: FlaskClient, hit: Hit, monkeypatch) -> None:
     def crash(*arguments: object, **named: object) -> None:
         raise RuntimeError("secret detail")
