@@ -21,7 +21,7 @@ from app.operations.requirements import mirror_lists
 from app.operations.validation_hits import open_validation_hits
 from app.settings import Settings
 from hits.clock import Clock
-from hits.errors import HitsError
+from hits.errors import HitsError, trace_of
 from hits.mturk.client import MTurk
 from hits.mturk.errors import MTurkUnavailable, RequirementsMismatch
 from payments.errors import PaymentsError
@@ -180,8 +180,8 @@ def _step(session: Session, report: PassReport, name: str, step: Callable[[], No
         report.findings.append(f"{name}: {cause}")
         log.warning("%s failed: %s", name, cause)
     except Exception as error:
-        # The other steps pay people, so that they go on; the cause is in the log with all that is known.
+        # The other steps pay people, so that they go on; where the fault arose is in the log.
         session.rollback()
         report.broken = True
         report.findings.append(f"{name}: {type(error).__name__}, a fault of this program; the log has it")
-        log.exception("%s failed", name)
+        log.error("%s failed: %s", name, trace_of(error))  # noqa: TRY400  # its words may quote a worker
