@@ -114,7 +114,7 @@ def made_of(
     )
     gold = session.execute(select(GoldItem.digest, GoldItem.label).where(GoldItem.round_id == round_.id))
     batches = session.scalars(select(HitBatch).where(HitBatch.round_id == round_.id).order_by(HitBatch.id)).all()
-    split = asdict(terms) | {"exclusive_writers": len(terms.exclusive_writers)}
+    split = asdict(terms) | {"shares": list(terms.shares), "exclusive_writers": len(terms.exclusive_writers)}
     return {
         "format": FORMAT_VERSION,
         "task": {

@@ -316,9 +316,8 @@ def _missing(session: Session, round_: Round) -> list[str]:
             f"{_counted(count, 'HIT')} of {kind.value} batch {batch_id} {'is' if count == 1 else 'are'} not closed;"
             f" `dynahit hits expire {batch_id}` takes the open ones off the site, and `dynahit jobs run` closes them"
         )
-    verdicts = dict(
-        session.execute(select(Example.verdict, func.count()).where(live).group_by(Example.verdict)).tuples().all()
-    )
+    counts = session.execute(select(Example.verdict, func.count()).where(live).group_by(Example.verdict))
+    verdicts = {row[0]: row[1] for row in counts}
     if count := verdicts.get(Verdict.PENDING, 0):
         missing.append(f"{_counted(count, 'example')} without a verdict yet; readers, or your override, decide")
     if count := verdicts.get(Verdict.FLAGGED, 0):

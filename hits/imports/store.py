@@ -225,10 +225,8 @@ def _people(
 
 
 def _known_people(session: Session, wanted: Iterable[str]) -> dict[str, int]:
-    rows = session.execute(
-        select(Worker.mturk_worker_id, Worker.id).where(Worker.mturk_worker_id.in_(list(wanted)))
-    ).tuples()
-    return dict(rows.all())
+    rows = session.execute(select(Worker.mturk_worker_id, Worker.id).where(Worker.mturk_worker_id.in_(list(wanted))))
+    return {row[0]: row[1] for row in rows}
 
 
 def _contexts(session: Session, round_: Round, rows: Sequence[PublishedRow], now: datetime) -> dict[str, int]:
@@ -237,8 +235,8 @@ def _contexts(session: Session, round_: Round, rows: Sequence[PublishedRow], now
     def known() -> dict[str, int]:
         found = session.execute(
             select(Context.digest, Context.id).where(Context.round_id == round_.id, Context.digest.in_(list(wanted)))
-        ).tuples()
-        return dict(found.all())
+        )
+        return {row[0]: row[1] for row in found}
 
     there = known()
     new = [
