@@ -5,9 +5,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from flask import Response, send_file
+from flask import Response
 
 from app.extensions import db
 from hits.errors import NotFound
@@ -46,7 +46,15 @@ def text_download(lines: Iterator[str], name: str) -> Response:
 def _sent(path: Path, mimetype: str) -> Response:
     """Return a file whose name is gone when it is sent, so that nothing is left behind whatever happens."""
     db.session.rollback()
-    response = send_file(path.open("rb"), as_attachment=True, download_name=path.name)
-    response.headers["Content-Type"] = mimetype
+    file = path.open("rb")
+    response = Response(_pieces(file), content_type=mimetype)
+    response.call_on_close(file.close)
     response.content_length = path.stat().st_size
+    response.headers.set("Content-Disposition", "attachment", filename=path.name)
     return response
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(65_536):
+            yield piece
