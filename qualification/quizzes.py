@@ -371,6 +371,17 @@ def open_quiz(session: Session, assignment: Assignment, *, retry_delay: timedelt
     return result
 
 
+def tries_used(session: Session, result: QuizResult) -> int:
+    """Return how many of the person's tries at this version are answered and count."""
+    used = select(func.count()).where(
+        QuizResult.worker_id == result.worker_id,
+        QuizResult.version_id == result.version_id,
+        QuizResult.answered_at.is_not(None),
+        QuizResult.set_aside_at.is_(None),
+    )
+    return session.scalar(used) or 0
+
+
 def _check_turn(
     session: Session,
     assignment: Assignment,

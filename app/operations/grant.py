@@ -82,8 +82,7 @@ def settle_grants(session: Session, mturk: MTurk, settings: Settings, clock: Clo
     Safe to be killed anywhere, to run again, and to run in several processes. Raises MTurkUnavailable; what is not
     done by then is done by the next run.
     """
-    done = Settled()
-    done.found = take_over(session, mturk, settings, clock)
+    done = take_over(session, mturk, settings, clock)
     grants.end_expired(session, mturk.endpoint, clock.now())
     session.commit()
     _tell(session, mturk, settings, clock, grants.waiting(session, mturk.endpoint), done)
@@ -113,9 +112,11 @@ def _tell(
             else:
                 mturk.grant(types[order.kind], order.worker_id, order.value, notify=True)
         except MTurkRefused as error:
+            # What is not held can't be taken away, which is as good as done.
             if not (order.ends and error.code.endswith(_NOT_HELD)):
                 _refused(session, order, error, done)
-                continue
+                if not order.ends:
+                    continue
         marked = grants.mark_done(session, order, clock.now())
         session.commit()
         done.ended += marked and order.ends
@@ -123,7 +124,8 @@ def _tell(
 
 
 def _refused(session: Session, order: grants.Order, error: MTurkRefused, done: Settled) -> None:
-    # The marketplace's own words may name the worker; the code says enough.
+    # The marketplace's own words may name the worker; the code says enough. Asking again would bring the same answer,
+    # so that what could not be taken away there is ended here, where it counts.
     verb = "take away" if order.ends else "grant"
     finding = f"The marketplace refused to {verb} {order.kind!r} for {order.pseudonym}: {error.code}."
     if not order.ends:
@@ -133,8 +135,9 @@ def _refused(session: Session, order: grants.Order, error: MTurkRefused, done: S
     log.warning("%s", finding)
 
 
-def take_over(session: Session, mturk: MTurk, settings: Settings, clock: Clock) -> int:
-    """Store who has passed the quizzes that stand on the marketplace itself, and return how many are new."""
+def take_over(session: Session, mturk: MTurk, settings: Settings, clock: Clock) -> Settled:
+    """Store who has passed the quizzes that stand on the marketplace itself; ``found`` says how many are new."""
+    done = Settled()
     forms = session.execute(
         select(QuizForm.qualification_type_id, QuizVersion.kind, QuizVersion.number)
         .join(QuizForm.version)
@@ -145,9 +148,15 @@ def take_over(session: Session, mturk: MTurk, settings: Settings, clock: Clock) 
     versions: dict[tuple[str, str], set[int]] = {}
     for type_id, kind, number in forms:
         versions.setdefault((type_id, kind), set()).add(number)
-    found = 0
     for (type_id, kind), numbers in versions.items():
-        for seen in list(mturk.holders(type_id)):
+        try:
+            holders = list(mturk.holders(type_id))
+        except MTurkRefused as error:
+            done.findings.append(
+                f"The quiz {kind!r} is not on the marketplace any more: {error.code}. Publish it again."
+            )
+            continue
+        for seen in holders:
             if seen.value not in numbers:
                 continue
             worker = worker_for(session, seen.worker_id, key=settings.pseudonym_key.get_secret_value(), now=clock.now())
@@ -162,9 +171,9 @@ def take_over(session: Session, mturk: MTurk, settings: Settings, clock: Clock) 
                 reason=f"Passed the marketplace's quiz, version {seen.value}.",
                 months=settings.qualification_months,
             )
-            found += new is not None
+            done.found += new is not None
             session.commit()
-    return found
+    return done
 
 
 def worker_named(session: Session, settings: Settings, clock: Clock, named: str) -> Worker:

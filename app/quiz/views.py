@@ -23,7 +23,7 @@ from hits.tasks import task
 from qualification import quizzes
 from qualification.errors import QuizNotOpen
 from qualification.models import QuizResult
-from qualification.quizzes import Part, from_json, result_of, version_of_batch
+from qualification.quizzes import Part, from_json, result_of, tries_used, version_of_batch
 
 bp = Blueprint("quiz", __name__, url_prefix="/quiz")
 
@@ -106,7 +106,7 @@ def _page(
         "quiz/quiz.html",
         **_terms(assignment.hit),
         token=token_for(assignment),
-        number=result.number,
+        number=tries_used(db.session(), result) + 1,
         questions=_questions(result, given or {}),
         field_error=field_error,
         seconds_left=(assignment.deadline_at - now).total_seconds() if assignment.deadline_at else None,
@@ -133,6 +133,7 @@ def _feedback(assignment: Assignment, result: QuizResult) -> str:
         "quiz/feedback.html",
         **_terms(assignment.hit),
         result=result,
+        tries_left=max(from_json(result.version.content).tries - tries_used(db.session(), result), 0),
         questions=[(one, texts_of(one.parts)) for one in quizzes.marked(result)],
         assignment_id=assignment.mturk_assignment_id,
         receipt=known.tokens.receipt(assignment.mturk_assignment_id),

@@ -74,6 +74,14 @@ def _spent(session: Session, round_: Round) -> Decimal:
     return from_cents(-int(cents or 0))
 
 
+_NAMES = {
+    HitKind.CREATION: "writing",
+    HitKind.VALIDATION: "judging",
+    HitKind.QUALIFICATION: "quiz",
+    HitKind.COMPENSATION: "making good",
+}
+
+
 def _kind(session: Session, round_: Round, kind: HitKind) -> Kind:
     of_kind = (HitBatch.round_id == round_.id, HitBatch.kind == kind)
     hit_counts = session.execute(select(Hit.state, func.count()).join(Hit.batch).where(*of_kind).group_by(Hit.state))
@@ -87,7 +95,7 @@ def _kind(session: Session, round_: Round, kind: HitKind) -> Kind:
     )
     work = {state: count for state, count in work_counts}  # noqa: C416 - dict() of rows has no types
     return Kind(
-        name="writing" if kind is HitKind.CREATION else "judging",
+        name=_NAMES[kind],
         planned=hits.get(HitState.PLANNED, 0) + hits.get(HitState.CREATING, 0),
         open=hits.get(HitState.CREATED, 0),
         closed=hits.get(HitState.CLOSED, 0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy.orm import Session, sessionmaker
@@ -13,6 +14,12 @@ from tests.app.cli.test_hits import Shell
 from tests.market import Market
 
 LAUNCH = ("qualification", "quiz", "launch", "nli", "writer", "--reward", "0.50", "--places", "5")
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """One kind of database: what differs between them is tested in tests/qualification and test_grant."""
+    return f"sqlite:///{tmp_path / 'test.db'}"
 
 
 @pytest.fixture

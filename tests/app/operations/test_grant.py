@@ -260,13 +260,41 @@ def test_passes_of_the_marketplaces_own_quiz_are_taken_over(
             fields[question.field] = [item.right if place < right else wrong]
         market.engine.submit_qualification_test(person, view.request_id, fields)
 
-    assert take_over(session, market.mturk, settings, clock) == 1
-    assert take_over(session, market.mturk, settings, clock) == 0
+    assert take_over(session, market.mturk, settings, clock).found == 1
+    assert take_over(session, market.mturk, settings, clock).found == 0
 
     grant = session.scalars(select(QualificationGrant)).one()
     assert grant.worker.mturk_worker_id == ada
     assert (grant.state, grant.version, grant.by) == (GrantState.GRANTED, 1, "marketplace")
     assert grants.holds(session, grant.worker_id, KIND, frozenset({1}), clock.now())
+
+
+def test_a_quiz_that_is_gone_from_the_marketplace_is_a_finding_and_holds_up_nothing(crowd: Crowd, ada: Worker) -> None:
+    done = publish_quiz(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock, "sentiment", "validator")
+    crowd.market.call(
+        "DeleteQualificationType", QualificationTypeId=crowd.market.mturk.find_qualification(done.qualification)
+    )
+    planned(crowd, ada)
+
+    settled = settle(crowd)
+
+    assert settled.granted == 1
+    [finding] = settled.findings
+    assert "'validator:sentiment' is not on the marketplace any more" in finding
+
+
+def test_what_the_marketplace_will_not_take_away_is_ended_here_and_said_once(crowd: Crowd, ada: Worker) -> None:
+    planned(crowd, ada)
+    settle(crowd)
+    grants.end_grant(crowd.session, ada.id, KIND, ENDPOINT, reason="x", by="robin", now=crowd.clock.now())
+    crowd.session.commit()
+    crowd.market.before = failing("DisassociateQualificationFromWorker", 400, "RequestError")
+
+    [finding] = settle(crowd).findings
+
+    assert "refused to take away" in finding
+    assert states(crowd) == [GrantState.ENDED]
+    assert settle(crowd).findings == []
 
 
 def test_a_worker_is_named_by_pseudonym_or_id(crowd: Crowd, ada: Worker) -> None:

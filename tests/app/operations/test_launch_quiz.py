@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
@@ -35,6 +36,12 @@ from qualification.quizzes import quiz_for
 from tests.app.operations.people import Crowd
 from tests.app.operations.quizzes import launched, quiz_terms, take
 from tests.market import Market, failing
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """One kind of database: what differs between them is tested in tests/qualification and test_grant."""
+    return f"sqlite:///{tmp_path / 'test.db'}"
 
 
 def test_a_plan_says_what_it_costs_and_changes_nothing(

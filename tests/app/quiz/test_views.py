@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,13 +20,19 @@ from werkzeug.test import TestResponse
 from hits.clock import FixedClock
 from hits.models import Assignment, Hit, Worker
 from hits.states import AssignmentState
-from qualification import quizzes
+from qualification import grants, quizzes
 from qualification.models import QualificationGrant, QuizResult, QuizVersion
 from qualification.quizzes import NEEDED, Quiz, as_json, from_json, quiz_for
 from tests.app.conftest import ASSIGNMENT, SITE, frame_query, gone_on, open_page, token_in
 from tests.qualification.quiz_hits import answers, quiz_hit
 
 Rows = Callable[[type[Any]], list[Any]]
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """One kind of database: what differs between them is tested in tests/qualification and test_grant."""
+    return f"sqlite:///{tmp_path / 'test.db'}"
 
 
 @pytest.fixture
@@ -129,6 +136,28 @@ def test_who_failed_reads_when_and_gets_other_questions_in_the_next_hit(
     assert "Try 2 of 2" in page.text
     assert not set(second.items) & set(row.items)
     assert "7 of 7 right: passed" in send(client, token_in(page), right).text
+
+
+def test_after_a_reset_the_tries_are_counted_from_one(
+    client: FlaskClient, hits: list[Hit], clock: FixedClock, session_factory: sessionmaker[Session]
+) -> None:
+    for number, hit in enumerate(hits, start=1):
+        page = open_quiz(client, hit, assignment=f"ASSIGNMENT{number}")
+        row, _ = result(session_factory, number)
+        done = send(client, token_in(page), answers(row, 2))
+        clock.advance(timedelta(hours=24))
+    assert "this was your last try" in done.text
+    with session_factory() as session:
+        third = quiz_hit(session)
+        worker = session.query(Worker).one()
+        grants.reset(session, worker.id, "writer:sentiment", clock.now())
+        session.commit()
+
+    page = open_quiz(client, third, assignment="ASSIGNMENT3")
+
+    assert "Try 1 of 2" in page.text
+    row, _ = result(session_factory, 3)
+    assert "You can try again" in send(client, token_in(page), answers(row, 2)).text
 
 
 @pytest.mark.parametrize("task_code", ["sentiment", "nli", "qa", "hate"])
