@@ -1,0 +1,84 @@
+"""Planning in pages: every bonus once, whoever is killed in between, and without a question for each example."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import event, func, select
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.operations.plan_payouts import Planned, plan_payouts
+from hits.clock import FixedClock
+from hits.money import usd
+from payments import planning
+from payments.models import Payout, PayoutState
+from tests import factories
+from tests.app.operations.crashes import Killed, killed_at
+from tests.payments.builders import fooling_example, verified_example
+from tests.payments.senders import ENDPOINT
+
+
+def owed(session: Session, count: int) -> None:
+    batch = factories.make_batch(session, bonus=usd("0.30"))
+    for _ in range(count):
+        verified_example(session, batch=batch)
+    session.commit()
+
+
+def test_all_pages_are_planned_and_approved(
+    session: Session, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "PAGE", 2)
+    monkeypatch.setattr(planning.plan_bonuses, "__kwdefaults__", {"limit": 2})
+    owed(session, 5)
+
+    done = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
+    again = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
+
+    assert (done, again) == (Planned(5, 0, 5, 0), Planned(0, 0, 0, 0))
+
+
+def test_above_the_limit_it_waits_for_people(session: Session, clock: FixedClock) -> None:
+    owed(session, 1)
+
+    done = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=usd("0.29"))
+
+    assert done.approved == 0
+    assert session.scalars(select(Payout.state)).one() is PayoutState.PLANNED
+
+
+@pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
+def test_a_kill_between_pages_loses_nothing(
+    session_factory: sessionmaker[Session], clock: FixedClock, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    monkeypatch.setattr(planning, "PAGE", 2)
+    monkeypatch.setattr(planning.plan_bonuses, "__kwdefaults__", {"limit": 2})
+    with session_factory() as session:
+        owed(session, 5)
+    for number in (1, 2):
+        with session_factory() as session, killed_at(session, moment, number), pytest.raises(Killed):
+            plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
+
+    with session_factory() as session:
+        plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
+        assert session.scalar(select(func.count()).select_from(Payout)) == 5
+
+
+def test_examples_that_earn_nothing_cost_no_question_each(session: Session, clock: FixedClock) -> None:
+    owed(session, 1)
+    plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
+    statements: list[str] = []
+    event.listen(session.get_bind(), "before_cursor_execute", lambda *given: statements.append(given[2]))
+
+    def asked() -> int:
+        statements.clear()
+        plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
+        return len(statements)
+
+    few = asked()
+    batch = factories.make_batch(session, bonus=usd("0.30"), round=session.scalars(select(Payout)).one().round)
+    for _ in range(20):
+        fooling_example(session, batch=batch)
+    session.commit()
+    asked()
+
+    assert asked() == few
