@@ -9,9 +9,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from hits.errors import InvalidAnswer, Refused
+from hits.frozen import require_open
 from hits.models import Assignment, Example, HitBatch, Round
-from hits.states import PracticeState, Verdict
-from hits.validations import recount
+from hits.states import PracticeState
+from hits.validations import REASON_MAX_CHARACTERS, override
 from qualification.grants import level_of, raise_level
 from qualification.limits_models import PracticeGrade
 from qualification.models import Level
@@ -41,16 +42,19 @@ def begin(session: Session, batch: HitBatch, examples: Sequence[Example]) -> int
 def grade(session: Session, example: Example, *, passed: bool, words: str, by: str, now: datetime) -> PracticeGrade:
     """Store what a reviewer says about a practice example, and act on it. Flushes; the caller holds the row's lock.
 
-    Passed, it goes to the validators like any other; failed, it is not validated. Base pay hangs on neither. Raises
-    InvalidAnswer for empty or overlong words, and Refused for an example that does not wait.
+    Passed, it goes to the validators like any other; failed, it is out of the data, as by an override that can be
+    lifted. Base pay hangs on neither. Raises InvalidAnswer for empty or overlong words, and Refused for an example that
+    does not wait, that was retracted, or whose round is frozen.
     """
+    require_open(session, example.round_id)
     if example.practice_state is not PracticeState.WAITING:
         raise Refused("This example waits for no grade: somebody has graded it already. Nothing was changed.")
+    if example.retracted_at is not None:
+        raise Refused("This example was retracted, so that it needs no grade. Nothing was changed.")
     said = _checked(words)
     example.practice_state = PracticeState.PASSED if passed else PracticeState.FAILED
-    if not passed and example.verdict is Verdict.PENDING:
-        example.verdict = Verdict.NOT_VALIDATED
-        recount(session, [example])
+    if not passed and example.overridden_at is None:
+        override(session, example, label=None, reason=f"Practice, not passed: {said}"[:REASON_MAX_CHARACTERS], now=now)
     found = PracticeGrade(example_id=example.id, passed=passed, words=said, graded_at=now, graded_by=by[:80])
     session.add(found)
     session.flush()
@@ -72,7 +76,7 @@ def waiting(session: Session) -> Sequence[Example]:
     """Return the examples that wait for a reviewer, the oldest first. Reads only."""
     return session.scalars(
         select(Example)
-        .where(Example.practice_state == PracticeState.WAITING)
+        .where(Example.practice_state == PracticeState.WAITING, Example.retracted_at.is_(None))
         .order_by(Example.collected_at, Example.id)
     ).all()
 
@@ -106,6 +110,7 @@ def _counted(session: Session, writer_id: int, task_code: str, *states: Practice
         .select_from(Example)
         .join(Example.round)
         .where(Example.writer_id == writer_id, Round.task_code == task_code, Example.practice_state.in_(states))
+        .where(Example.retracted_at.is_(None))
     )
     return count or 0
 

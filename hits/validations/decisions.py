@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from hits.errors import Refused
 from hits.frozen import require_open
 from hits.models import Example, Lease, Round, Vote
-from hits.states import Moderation, Verdict
+from hits.states import Moderation, PracticeState, Verdict
 from hits.tasks import task
 from hits.tasks._spec import checked_text
 from hits.validations.verdict import Outcome, Override, outcome, policy_of
@@ -128,6 +128,9 @@ def lift_override(session: Session, example: Example, now: datetime) -> Outcome:
     if example.overridden_at is None:
         raise Refused("Nobody has overridden the readers here. Nothing was changed.")
     example.override_label = example.override_reason = example.overridden_at = None
+    if example.practice_state is PracticeState.FAILED:
+        # What a reviewer had put out goes to the readers after all.
+        example.practice_state = None
     voted = session.scalar(select(Vote.id).where(Vote.example_id == example.id).limit(1)) is not None
     if not (example.fooled or voted or selected(example.round, example.attempt.public_id)):
         example.verdict, example.final_label, example.decided_at = Verdict.NOT_VALIDATED, None, None

@@ -103,8 +103,53 @@ def test_what_waits_goes_to_no_validator_until_it_passes(session: Session) -> No
 
     assert waiting == []
     assert [one.example_id for one in left] == [passes.id]
-    assert (passes.verdict, fails.verdict) == (Verdict.PENDING, Verdict.NOT_VALIDATED)
+    assert (passes.verdict, fails.verdict) == (Verdict.PENDING, Verdict.INVALID)
     assert (passes.votes_wanted, fails.votes_wanted) == (2, 0)
+
+
+def test_what_failed_is_out_until_a_requester_lets_readers_judge_it(session: Session) -> None:
+    batch, writer = make_batch(session, practice=3), make_worker(session)
+    fooling, other = written(session, batch, writer)[0], written(session, batch, writer, label="negative")[0]
+    practice.begin(session, batch, [fooling, other])
+    for example in (fooling, other):
+        graded(session, example, passed=False, words="It says the opposite.")
+        assert validations.decide(session, example, NOON).verdict is Verdict.INVALID
+        assert example.override_reason == "Practice, not passed: It says the opposite."
+
+        validations.lift_override(session, example, NOON)
+
+    assert states([fooling, other]) == [None, None]
+    assert (fooling.verdict, other.verdict) == (Verdict.PENDING, Verdict.NOT_VALIDATED)
+    left = validations.shortages(session, batch.round, NOON + timedelta(days=1))
+    assert [one.example_id for one in left] == [fooling.id]
+
+
+def test_what_a_requester_has_decided_stands_whatever_the_grade(session: Session) -> None:
+    batch, writer = make_batch(session, practice=3), make_worker(session)
+    [example] = written(session, batch, writer)
+    practice.begin(session, batch, [example])
+    validations.override(session, example, label="negative", reason="Plainly so.", now=NOON)
+
+    graded(session, example, passed=False)
+
+    assert (example.override_label, example.override_reason) == ("negative", "Plainly so.")
+
+
+def test_retracted_examples_and_frozen_rounds_are_not_graded(session: Session) -> None:
+    batch, writer = make_batch(session, practice=2), make_worker(session)
+    first, second = written(session, batch, writer, 2)
+    practice.begin(session, batch, [first, second])
+    validations.retract(session, first, reason="Asked for.", now=NOON)
+
+    assert practice.waiting(session) == [second]
+    with pytest.raises(Refused, match="was retracted"):
+        graded(session, first)
+    # It counts for nothing, so that another one is asked for.
+    assert practice.begin(session, batch, written(session, batch, writer)) == 1
+    batch.round.frozen_at, batch.round.manifest_sha256 = NOON, "0" * 64
+    session.flush()
+    with pytest.raises(Refused, match="was frozen"):
+        graded(session, second)
 
 
 def test_passing_raises_the_level_and_failing_asks_for_another_example(session: Session) -> None:
