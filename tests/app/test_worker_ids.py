@@ -77,6 +77,10 @@ def test_no_log_page_export_or_report_holds_a_worker_id(loop: Loop, caplog: pyte
         session.commit()
         db.session.remove()
     client = loop.app.test_client()
+    for name in ids:
+        # Refused, and noted in the log with its address.
+        client.get(f"/review/{name}?workerId={name}")
+        client.post(f"/rounds/assignments/{name}/accept", data={"workerId": name})
     sign_in(client)
     pages = crawl(client)
 

@@ -14,6 +14,7 @@ from hits import attempts
 from hits.clock import FixedClock
 from hits.errors import (
     AlreadySubmitted,
+    ConsentMissing,
     HitsError,
     InvalidAnswer,
     InvalidInput,
@@ -503,3 +504,44 @@ def test_what_no_table_and_no_page_can_hold_of_an_answer_is_a_failure(
 
     assert (attempt.state, attempt.try_number) == (AttemptState.UNANSWERED, None)
     assert fault in str(attempt.failure)
+
+
+def test_nothing_is_kept_of_a_worker_who_has_not_agreed(session: Session, clock: FixedClock) -> None:
+    unasked = make.make_assignment(session, consent_text_id=None)
+
+    with pytest.raises(ConsentMissing):
+        attempts.begin_attempt(session, unasked, {"statement": "Fine."}, clock.now())
+    with pytest.raises(ConsentMissing):
+        attempts.keep_draft(session, unasked, {"statement": "half"})
+
+    assert unasked.draft is None
+    assert session.query(Attempt).count() == 0
+
+
+def test_a_writer_of_disturbing_texts_may_stop_from_the_first_answer_on(session: Session, clock: FixedClock) -> None:
+    harsh = make.make_assignment(session, hit=creation_hit(session, "hate"))
+    with pytest.raises(NotYetSubmittable):
+        attempts.save_submission(session, harsh, "", clock.now(), leave=True)
+    asking, _ = attempts.begin_attempt(session, harsh, {"message": "They are fine."}, clock.now())
+    with pytest.raises(NotYetSubmittable):
+        attempts.save_submission(session, harsh, "", clock.now(), leave=True)
+    said = Prediction("m", "1", "hateful", {"hateful": 0.9, "not_hateful": 0.1}, 1.0)
+    attempts.record_prediction(session, asking, said, clock.now())
+    with pytest.raises(NotYetSubmittable):
+        attempts.save_submission(session, harsh, "", clock.now())
+
+    attempts.save_submission(session, harsh, "", clock.now(), leave=True)
+
+    assert (harsh.state, harsh.left_at) == (AssignmentState.SAVED, clock.now())
+
+
+def test_stopping_at_the_regular_end_is_no_early_end(
+    session: Session, assignment: Assignment, clock: FixedClock
+) -> None:
+    ask(session, assignment, "Fine.", "positive", clock)
+    with pytest.raises(NotYetSubmittable):
+        attempts.save_submission(session, make.make_assignment(session), "", clock.now(), leave=True)
+
+    attempts.save_submission(session, assignment, "", clock.now(), leave=True)
+
+    assert (assignment.state, assignment.left_at) == (AssignmentState.SAVED, None)

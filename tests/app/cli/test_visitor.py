@@ -28,6 +28,20 @@ def site() -> Iterator[str]:
     def said() -> str:
         return f"<p>{sorted(request.form.items())}</p>"
 
+    @app.get("/asked")
+    def asked() -> str:
+        return '<form method="post" action="/care/consent"><input type="hidden" name="version" value="3"></form>'
+
+    @app.post("/care/consent")
+    def agreed() -> str:
+        return (
+            f'<form method="post" action="/care/warning"><input name="token" value="{request.form["version"]}"></form>'
+        )
+
+    @app.post("/care/warning")
+    def warned() -> str:
+        return f"<h1>Work {request.form['token']}</h1>"
+
     @app.get("/frame")
     def frame() -> str:
         return f"<p>frame of {request.args['who']}</p>"
@@ -96,3 +110,8 @@ def test_a_refusal_is_said_without_the_addresss_query(site: str, visitor: Visito
 def test_a_site_that_is_away_is_said(visitor: Visitor) -> None:
     with pytest.raises(PageError, match="can't be reached: ConnectionError"):
         visitor.open("http://127.0.0.1:9/")
+
+
+def test_who_is_asked_to_agree_and_warned_goes_on(site: str, visitor: Visitor) -> None:
+    assert visitor.go_on(visitor.open(f"{site}/asked")).text("h1") == "Work 3"
+    assert visitor.go_on(visitor.open(f"{site}/")).text("h1") == "Write something"
