@@ -94,7 +94,8 @@ def _drawn(names: Sequence[str], fill: Callable[[Any], None]) -> str:
         axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
         axes.spines[["top", "right"]].set_visible(False)
         out = io.StringIO()
-        FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None, "Creator": None})
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(out, metadata={"Date": None, "Creator": None})
     return without_styles(out.getvalue())
 
 

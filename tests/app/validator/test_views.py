@@ -76,7 +76,7 @@ def test_a_preview_stores_nothing_and_shows_no_statement(client: FlaskClient, ju
     response = client.get(f"/validate/{judging.hit.reference}")
 
     assert response.status_code == 200
-    assert "Read 3 short statements" in response.text
+    assert "Read up to 3 short statements" in response.text
     assert "The soup came cold" not in response.text
     assert "dynahit validator" in response.text
     assert len(rows(Assignment)) == before
@@ -106,8 +106,9 @@ def test_a_forged_vote_for_the_own_statement_is_refused(client: FlaskClient, jud
 
     response = vote(client, token, judging.public_ids[2], label="negative")
 
-    assert response.status_code == 403
-    assert "This statement is your own" in response.text
+    # It was not drawn for its writer, so that it is no part of this page.
+    assert response.status_code == 409
+    assert "not part of this HIT" in response.text
     assert rows(Vote) == []
 
 
@@ -137,7 +138,7 @@ def test_nobody_judges_the_same_statement_twice_in_another_hit(
         other = token_in(open_judging(client, again, worker="AFRESH", assignment="ASSIGNMENTTHREE"))
 
     assert "There is nothing here for you to judge" in page.text
-    assert "somebody flagged them" in page.text
+    assert "have judged it before" in page.text
     assert "Return" in page.text
     assert vote(client, other, judging.public_ids[0], label="positive").status_code == 200
     with session_factory() as session:
@@ -151,7 +152,7 @@ def test_nobody_judges_the_same_statement_twice_in_another_hit(
     forged = client.application.extensions["dynahit"].tokens.issue(claim, valid_until=deadline)
     response = vote(client, forged, judging.public_ids[0], label="positive")
     assert response.status_code == 409
-    assert "already judged" in response.text
+    assert "not part of this HIT" in response.text
     assert [one.label for one in rows(Vote)] == ["negative", "negative", "negative", "positive"]
 
 
