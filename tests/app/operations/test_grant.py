@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +48,12 @@ from tests.market import ENDPOINT, Market, failing
 from tests.market import settings as settings_of_the_market
 
 KIND = "writer:sentiment"
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """One kind of database: what differs between them is tested in tests/qualification and test_score_quiz."""
+    return f"sqlite:///{tmp_path / 'test.db'}"
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ from tests.market import Market, failing
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """One kind of database: what differs between them is tested in tests/qualification and test_grant."""
+    """One kind of database: what differs between them is tested in tests/qualification and test_score_quiz."""
     return f"sqlite:///{tmp_path / 'test.db'}"
 
 

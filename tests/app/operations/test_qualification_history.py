@@ -20,7 +20,7 @@ KIND = "writer:sentiment"
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """One kind of database: what differs between them is tested in tests/qualification and test_grant."""
+    """One kind of database: what differs between them is tested in tests/qualification and test_score_quiz."""
     return f"sqlite:///{tmp_path / 'test.db'}"
 
 

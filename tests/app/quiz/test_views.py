@@ -31,7 +31,7 @@ Rows = Callable[[type[Any]], list[Any]]
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """One kind of database: what differs between them is tested in tests/qualification and test_grant."""
+    """One kind of database: what differs between them is tested in tests/qualification and test_score_quiz."""
     return f"sqlite:///{tmp_path / 'test.db'}"
 
 
@@ -160,8 +160,24 @@ def test_after_a_reset_the_tries_are_counted_from_one(
     assert "You can try again" in send(client, token_in(page), answers(row, 2)).text
 
 
-@pytest.mark.parametrize("task_code", ["sentiment", "nli", "qa", "hate"])
-@pytest.mark.parametrize("audience", ["writer", "validator"])
+@pytest.mark.parametrize(
+    ("task_code", "audience"),
+    [
+        ("qa", "writer"),
+        ("hate", "validator"),
+        *(
+            pytest.param(task_code, audience, marks=pytest.mark.slow)
+            for task_code, audience in (
+                ("qa", "validator"),
+                ("hate", "writer"),
+                ("nli", "writer"),
+                ("nli", "validator"),
+                ("sentiment", "writer"),
+                ("sentiment", "validator"),
+            )
+        ),
+    ],
+)
 def test_nothing_on_the_page_depends_on_the_key(
     client: FlaskClient, session_factory: sessionmaker[Session], task_code: str, audience: str
 ) -> None:
