@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -64,6 +64,7 @@ def statement(session: Session, pseudonym: str) -> Statement:
     rows = session.execute(
         select(
             LedgerTransaction.id,
+            LedgerTransaction.key,
             LedgerTransaction.at,
             LedgerTransaction.kind,
             LedgerTransaction.reference,
@@ -76,8 +77,12 @@ def statement(session: Session, pseudonym: str) -> Statement:
     ).all()
     reasons = _reasons(session, pseudonym)
     lines = []
-    for (_, at, kind, reference), postings in groupby(rows, key=lambda row: tuple(row[:4])):
-        lines.append(_line(at, kind, reference, [(row.account, row.cents) for row in postings], reasons))
+    for (_, key, at, kind, reference), postings in groupby(rows, key=lambda row: tuple(row[:5])):
+        reason = reasons.get(reference, "")
+        if kind is TransactionKind.REVERSAL:
+            # Its own reference is the reason, and its key names what it reverses: "reversal:reward:ASSIGNMENT".
+            reference, reason = key.split(":")[2], reference
+        lines.append(_line(at, kind, reference, [(row.account, row.cents) for row in postings], reason))
     return Statement(pseudonym, tuple(lines))
 
 
@@ -86,7 +91,7 @@ def _line(
     kind: TransactionKind,
     reference: str,
     postings: Iterable[tuple[str, int]],
-    reasons: Mapping[str, str],
+    reason: str,
 ) -> StatementLine:
     paid = owed = 0
     round_ = ""
@@ -97,7 +102,7 @@ def _line(
             owed += cents
         else:
             paid += cents
-    return StatementLine(at, kind, round_, reference, reasons.get(reference, ""), from_cents(paid), from_cents(owed))
+    return StatementLine(at, kind, round_, reference, reason, from_cents(paid), from_cents(owed))
 
 
 def _reasons(session: Session, pseudonym: str) -> dict[str, str]:

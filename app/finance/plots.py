@@ -21,6 +21,7 @@ from payments.report import Figures
 _COLOURS: Final = ("#0172ad", "#f0a94e", "#9aa3b4")
 _HATCHES: Final = ("", "//", "..")
 _MOST_BARS: Final = 24
+_LEAST_PLACES: Final = 4
 #: matplotlib's settings and fonts are shared by all threads of a process.
 LOCK: Final = threading.Lock()
 
@@ -61,6 +62,8 @@ def _drawn(names: Sequence[str], parts: Mapping[str, Sequence[Decimal]], *, stac
         axes.yaxis.set_major_formatter(FuncFormatter(_dollars))
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=2))
         axes.set_ylim(bottom=0)
+        # A single bar must not fill the picture.
+        axes.set_xlim(-1, max(len(names), _LEAST_PLACES))
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xticks(range(len(names)), names, rotation=0 if len(names) < 9 else 45)
         if len(parts) > 1:

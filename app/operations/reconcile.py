@@ -21,7 +21,17 @@ from hits.mturk.errors import HitMissing
 from hits.states import AssignmentState
 from payments.fees import bonus_fee, reward_fee
 from payments.ledger import booked_balance, booked_deposits, marketplace_account, round_code
-from payments.models import OWED, PAID, LedgerTransaction, Payout, PayoutState, Posting, Reservation, TransactionKind
+from payments.models import (
+    OWED,
+    PAID,
+    UNSURE,
+    LedgerTransaction,
+    Payout,
+    PayoutState,
+    Posting,
+    Reservation,
+    TransactionKind,
+)
 from payments.month_close import check_closed_months
 from payments.payouts import BonusPayment, reference_in
 
@@ -353,7 +363,8 @@ def _compare_payments(
             found.add(Finding(Kind.DIFFERENT, f"payout {row.reference}", what, todo, effect), row.reference)
         elif row.state not in PAID:
             what = f"is paid on the marketplace and {row.state.value.replace('_', ' ')} here."
-            todo = mending(row.reference)
+            # Settling looks up what may have been paid; another process may be doing just that.
+            todo = SETTLE if row.state in UNSURE else mending(row.reference)
             found.add(Finding(Kind.MISSING, f"payout {row.reference}", what, todo, effect), row.reference)
         elif payment.amount != row.amount or (there is not None and there.amount != payment.amount):
             ledger = "nothing" if there is None else display(there.amount)

@@ -64,7 +64,7 @@ def test_a_reversal_is_a_line_of_its_own(session: Session, clock: FixedClock) ->
     found = statement(session, assignment.worker.pseudonym)
 
     assert [line.paid for line in found.lines] == [usd("0.30"), -usd("0.30")]
-    assert found.lines[1].reference == "never approved"
+    assert (found.lines[1].reference, found.lines[1].reason) == (assignment.mturk_assignment_id, "never approved")
     assert found.paid == 0
 
 

@@ -533,7 +533,7 @@ def test_the_last_look_at_the_books_stands_with_each_finding_and_its_command(
 
     page = soup(finance, "/finance/reconcile")
 
-    assert table(page, "What was found")[1:] == [["missing", "payout DH-1", "<b>gone</b>", "Run `dynahit x`."]]
+    assert table(page, "What was found")[1:] == [["missing", "payout DH-1", "<b>gone</b>", "Rundynahit x."]]
     assert "run 0" not in page.get_text()
     assert "The books don't agree with the marketplace" in soup(finance, "/finance").get_text()
 
