@@ -22,6 +22,7 @@ from inference.lanes import LaneCounts, Lanes
 from inference.references import Reference, parse_reference
 from inference.remote.served import RemoteEngine
 from inference.right_of_way import Patience, RightOfWay, stopping_at
+from inference.runtime import give_back_memory
 from inference.target import ModelCard, ModelInput, TargetModel
 
 logger = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class EngineState:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """Deadlines and sizes of an engine. ``lanes`` None means one per processor that this process may use.
+    """Deadlines and sizes of an engine. ``lanes`` None means one for each processor but one, which is left to pages.
 
     An explanation stands back for predictions for ``give_way_seconds`` in all, then runs beside them.
     """
@@ -118,7 +119,7 @@ class InProcessEngine:
         self._predict_lanes: Lanes[_Question, Prediction] = Lanes(
             "predict",
             self._predict_batch,
-            lanes=self.settings.lanes or len(os.sched_getaffinity(0)),
+            lanes=self.settings.lanes or max(1, len(os.sched_getaffinity(0)) - 1),
             queue_limit=self.settings.predict_queue,
             batch_limit=self.settings.batch_limit,
             seconds=self.settings.predict_seconds,
@@ -310,6 +311,7 @@ class InProcessEngine:
         except Exception as error:
             logger.exception("the model of %s can't be loaded", code)
             return None, f"The model can't be loaded ({type(error).__name__}: {error}). The log has the details."
+        give_back_memory()
         return model, ""
 
     def _settle(self, seconds: float) -> None:

@@ -10,6 +10,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from inference.lean_bert import LeanBert, lean_bert_of
 from inference.runtime import single_threaded_torch
 
 single_threaded_torch()
@@ -63,6 +64,68 @@ class _Positional(torch.nn.Module):
         return tuple(getattr(output, name) for name in self.names)
 
 
+class LeanGraph:
+    """Called as the model is: the fast way through a BERT classifier, a single row without a mask."""
+
+    def __init__(self, model: torch.nn.Module, lean: LeanBert) -> None:
+        ids, mask, types = _example(*TRACED_AT, vocabulary=_vocabulary(model), takes_type_ids=True)
+        way = _Lean(model, lean)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._alone: Any = torch.jit.trace(way, (ids, types), check_trace=False)  # type: ignore[no-untyped-call]
+            self._together: Any = torch.jit.trace(way, (ids, types, mask), check_trace=False)  # type: ignore[no-untyped-call]
+
+    def __call__(
+        self, *, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
+    ) -> Outputs:
+        if len(input_ids) == 1:
+            return Outputs(logits=self._alone(input_ids, token_type_ids))
+        return Outputs(logits=self._together(input_ids, token_type_ids, attention_mask))
+
+
+class _Lean(torch.nn.Module):
+    def __init__(self, model: Any, lean: LeanBert) -> None:
+        super().__init__()
+        self.words = model.get_input_embeddings()
+        self._lean = lean
+
+    def forward(self, input_ids: torch.Tensor, token_type_ids: torch.Tensor, *mask: torch.Tensor) -> Any:
+        embedded = self.words(input_ids)
+        seen = mask[0] if mask else None
+        return self._lean(inputs_embeds=embedded, token_type_ids=token_type_ids, attention_mask=seen).logits
+
+
+def lean_graph_of(model: torch.nn.Module, *, longest: int) -> LeanGraph | None:
+    """Return the fast graph of a plain BERT classifier; None for any other model, and where it answers otherwise."""
+    with torch.inference_mode():
+        lean = lean_bert_of(model, half=False, times=torch.nn.functional.linear)
+        if lean is None or not hasattr(model, "classifier"):
+            return None
+        graph = LeanGraph(model, lean)
+        return graph if _agree(model, graph, ("logits",), takes_type_ids=True, longest=longest) else None
+
+
+def _agree(
+    model: torch.nn.Module,
+    graph: Graph | LeanGraph,
+    names: tuple[str, ...],
+    *,
+    takes_type_ids: bool,
+    longest: int,
+) -> bool:
+    for rows, positions in COMPARED_AT:
+        ids, mask, *types = _example(
+            rows, min(positions, longest), vocabulary=_vocabulary(model), takes_type_ids=takes_type_ids
+        )
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        inputs |= {"token_type_ids": types[0]} if types else {}
+        own, other = model(**inputs), graph(**inputs)
+        for name in names:
+            if not torch.allclose(getattr(own, name), getattr(other, name), rtol=0, atol=TOLERANCE):
+                return False
+    return True
+
+
 def graph_of(model: torch.nn.Module, names: tuple[str, ...], *, takes_type_ids: bool, longest: int) -> Graph | None:
     """Return the graph of a model in evaluation mode, None for one that can't be traced or answers otherwise then.
 
@@ -71,20 +134,11 @@ def graph_of(model: torch.nn.Module, names: tuple[str, ...], *, takes_type_ids: 
     with torch.inference_mode():
         try:
             graph = Graph(model, names, takes_type_ids=takes_type_ids)
-            for rows, positions in COMPARED_AT:
-                ids, mask, *types = _example(
-                    rows, min(positions, longest), vocabulary=_vocabulary(model), takes_type_ids=takes_type_ids
-                )
-                inputs = {"input_ids": ids, "attention_mask": mask}
-                inputs |= {"token_type_ids": types[0]} if types else {}
-                own, other = model(**inputs), graph(**inputs)
-                for name in names:
-                    if not torch.allclose(getattr(own, name), getattr(other, name), rtol=0, atol=TOLERANCE):
-                        return None
+            agree = _agree(model, graph, names, takes_type_ids=takes_type_ids, longest=longest)
         except (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, NotImplementedError):
             # A model that tracing can't follow runs as it is.
             return None
-    return graph
+    return graph if agree else None
 
 
 def _vocabulary(model: torch.nn.Module) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,12 @@ def single_threaded_torch() -> ModuleType:
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     return torch
+
+
+def give_back_memory() -> None:
+    """Let the system have the memory that loading has left behind; without effect where the C library can't."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def finite(values: torch.Tensor) -> bool:

@@ -13,7 +13,7 @@ from inference.tiny import LABELS, tiny_model, tiny_reader
 
 torch = pytest.importorskip("torch")
 
-from inference.graph import Graph, graph_of  # noqa: E402 - it imports torch
+from inference.graph import Graph, LeanGraph, graph_of, lean_graph_of  # noqa: E402 - it imports torch
 
 CLASSIFIES = ("logits",)
 READS = ("start_logits", "end_logits")
@@ -38,10 +38,35 @@ def test_it_says_what_the_model_says(rows: int, positions: int) -> None:
             assert torch.equal(getattr(own, name), getattr(other, name))
 
 
-def test_a_loaded_model_answers_by_its_graph() -> None:
-    loaded = tiny_model()
+@pytest.mark.parametrize("lengths", [[1], [30], [1, 2], [3, 17, 9]])
+def test_a_plain_classifier_takes_the_fast_way_alone_and_together(lengths: list[int]) -> None:
+    classifier = Classifier(tiny_model(), LABELS)
+    assert isinstance(classifier.loaded._pass, LeanGraph)
+    sequences = [classifier.encode(("good bad " * length,)) for length in lengths]
 
-    assert isinstance(loaded._pass, Graph)
+    found = classifier.loaded.forward(sequences).logits
+
+    for row, sequence in zip(found, sequences, strict=True):
+        with torch.inference_mode():
+            own = classifier.loaded.model(
+                input_ids=torch.tensor([sequence.ids]), token_type_ids=torch.tensor([sequence.type_ids])
+            )
+        assert torch.allclose(row, own.logits[0], atol=1e-5)
+
+
+def test_a_reader_and_other_classifiers_take_a_graph_of_their_own() -> None:
+    other = tiny_model()
+    other.model.config.hidden_act = "relu"
+
+    for loaded in (tiny_reader(max_length=40), other):
+        assert isinstance(loaded._pass, Graph)
+
+
+def test_a_fast_way_that_answers_otherwise_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = tiny_model()
+    monkeypatch.setattr("inference.graph._Lean.forward", lambda self, ids, *_: self.words(ids)[:, 0, :3])
+
+    assert lean_graph_of(loaded.model, longest=40) is None
 
 
 class LengthCounts(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -77,9 +102,10 @@ def test_what_a_graph_cannot_follow_answers_by_the_model_itself(monkeypatch: pyt
     sequence = Classifier(tiny_model(), LABELS).encode(("the food was good",))
     expected = tiny_model().forward([sequence]).logits
     monkeypatch.setattr("inference.graph.graph_of", lambda *_, **__: None)
+    monkeypatch.setattr("inference.graph.lean_graph_of", lambda *_, **__: None)
     loaded = tiny_model()
 
-    assert torch.equal(loaded.forward([sequence]).logits, expected)
+    assert torch.allclose(loaded.forward([sequence]).logits, expected, atol=1e-5)
     assert loaded._pass is loaded.model
 
 
