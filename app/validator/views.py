@@ -91,7 +91,9 @@ def reveal() -> ResponseReturnValue:
     public_id = request.form.get("statement", "")
     try:
         lease = _lease(assignment, public_id)
-        if assignment.state is AssignmentState.OPENED and _is_covered(assignment, lease):
+        # What is not to be judged any more is shown to nobody, and so not counted either.
+        offered = lease in items_for(db.session(), assignment)
+        if offered and assignment.state is AssignmentState.OPENED and _is_covered(assignment, lease):
             show(db.session(), assignment, subject_of(lease), cap=known.settings.exposure_cap, now=known.clock.now())
         db.session.commit()
     except DayIsFull as error:

@@ -292,6 +292,7 @@ TASK = TaskSpec(
     ),
     content_warning=(
         "This task is about hateful language: you may read messages that attack groups of people. You can stop at any"
-        " time and return the HIT; it costs you nothing. If it weighs on you, talk to somebody you trust."
+        " time: what you have done is paid, and returning the HIT costs you nothing. If it weighs on you, talk to"
+        " somebody you trust."
     ),
 )
