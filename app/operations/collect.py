@@ -59,9 +59,8 @@ def collect(session: Session, mturk: MTurk, settings: Settings, clock: Clock) ->
     """
     found = Collected()
     open_hits = _open_hits(session, mturk.endpoint)
-    if not open_hits:
-        return found
-    there = {seen.hit_id: seen for seen in mturk.hits()}
+    # Without an open HIT nothing is asked of the marketplace, and nobody can submit what was saved here.
+    there = {seen.hit_id: seen for seen in mturk.hits()} if open_hits else {}
     unread = []
     for hit_id, mturk_hit_id, reviewed in open_hits:
         hit = there.get(mturk_hit_id)

@@ -105,7 +105,9 @@ def release_unsubmitted(session: Session, endpoint: str, now: datetime, *, unrea
         .join(Lease.assignment)
         .join(Assignment.hit)
         .join(Hit.batch)
-        .where(HitBatch.endpoint == endpoint, Assignment.state == AssignmentState.SAVED)
+        .join(HitBatch.round)
+        # A frozen round's rows don't change any more, and nobody draws from it.
+        .where(HitBatch.endpoint == endpoint, Assignment.state == AssignmentState.SAVED, Round.frozen_at.is_(None))
         .where(Lease.place.is_not(None), Assignment.deadline_at <= now - UNSUBMITTED_AFTER)
         .where(Hit.id.not_in(list(unread)))
     ).all()

@@ -110,9 +110,7 @@ def test_a_validation_hit_is_what_validators_were_promised(crowd: Crowd, hits: l
     assert hit["Reward"] == "0.25"
     assert f"http://localhost:8001/validate/{row.reference}" in hit["Question"]
     [requirement] = [
-        one
-        for one in hit["QualificationRequirements"]
-        if one["QualificationTypeId"] == row.batch.qualification_type_id
+        one for one in hit["QualificationRequirements"] if one["QualificationTypeId"] == row.batch.qualification_type_id
     ]
     assert (requirement["Comparator"], requirement["IntegerValues"]) == ("GreaterThanOrEqualTo", [1])
     assert requirement["ActionsGuarded"] == "DiscoverPreviewAndAccept"
@@ -235,6 +233,31 @@ def test_a_place_that_somebody_took_and_left_is_opened_again(crowd: Crowd, hits:
 
     assert opened(crowd) == 1
     assert validation_rows(crowd.session)[-1].max_assignments == 1
+
+
+def test_what_was_saved_and_never_submitted_is_read_by_somebody_else(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits)
+    crowd.clock.advance(timedelta(seconds=60))
+    opened(crowd)
+    row = validation_rows(crowd.session)[0]
+    mturk_hit_id, grants = row.mturk_hit_id or "", {row.batch.qualification_type_id or "": 1}
+    crowd.session.commit()
+    assignment_id = crowd.open(crowd.market.person("first", grants=grants), mturk_hit_id)
+    mine = assignment_row(crowd.session, assignment_id)
+    for lease in validations.draw(crowd.session, mine, crowd.clock.now()):
+        validations.record_vote(crowd.session, mine, lease.id, label="neutral", now=crowd.clock.now())
+    validations.save_votes(crowd.session, mine, crowd.clock.now())
+    crowd.session.commit()
+    crowd.judge(crowd.market.person("second", grants=grants), mturk_hit_id)
+    # No HIT is on the site any more, so that the marketplace is not even asked.
+    for row in crowd.session.scalars(select(Hit)):
+        row.state = HitState.CLOSED
+    crowd.session.commit()
+
+    crowd.clock.advance(timedelta(days=7))
+    collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+
+    assert opened(crowd) == 1
 
 
 def test_ties_open_hits_of_their_own_for_seniors(crowd: Crowd, hits: list[str]) -> None:
