@@ -363,11 +363,14 @@ class Interleavings(RuleBasedStateMachine):
     @precondition(lambda self: self.seen["Dispute"])
     @rule(data=st.data(), overturned=st.booleans())
     def decide_a_dispute(self, data: st.DataObject, overturned: bool) -> None:
-        found = [one.dispute_id for one in self.engine.disputes(state=None).entries]
+        # Decided ones are drawn only when none is open: a second decision must be refused, but is the rarer story.
+        listed = self.engine.disputes().entries or self.engine.disputes(state=None).entries
+        found = [one.dispute_id for one in listed]
         dispute_id = data.draw(st.sampled_from(found))
         decide = self.engine.overturn_dispute if overturned else self.engine.uphold_dispute
         self.site("overturn" if overturned else "uphold", lambda: decide(dispute_id, "Seen.", by=OPERATOR))
 
+    @precondition(lambda self: self.seen["Assignment Approved"])
     @rule(last=st.sampled_from(["stays drafted", "paid", "cancelled"]))
     def pay_out(self, last: str) -> None:
         drafted = [run for run in self.engine.payout_runs().entries if run.state == "Drafted"]
