@@ -21,7 +21,7 @@ from app.operations.review import approve_reviewed, expire_batch, open_hits, pla
 from app.operations.status import BatchStatus, batch_statuses
 from app.services import services
 from hits.contexts import read_contexts
-from hits.money import display, usd
+from hits.money import ZERO, display, usd
 from hits.states import HitKind
 from hits.tasks import TaskSpec, task
 
@@ -62,6 +62,20 @@ group.add_command(topup)
     show_default=True,
     help="How many of a new writer's examples must pass a reviewer before readers get any.",
 )
+@click.option(
+    "--streak",
+    nargs=2,
+    type=(int, str),
+    metavar="HITS DOLLARS",
+    help="Pay so much more for every so many HITs in a row with a verified statement.",
+)
+@click.option(
+    "--sure",
+    nargs=2,
+    type=(int, str),
+    metavar="PERCENT DOLLARS",
+    help="Pay so much more when the model was so sure of its wrong label.",
+)
 @click.option("--quiz", is_flag=True, help="Only for those who passed the task's writers' quiz.")
 @click.option("--reason", "wage_reason", default="", help="Why it pays less than DYNAHIT_WAGE_FLOOR; kept and shown.")
 @click.option("--batch", "name", default="", help="Tells another batch of the same terms apart.")
@@ -84,6 +98,8 @@ def launch(
     assignment_minutes: int,
     requirements: tuple[str, ...],
     practice: int,
+    streak: tuple[int, str] | None,
+    sure: tuple[int, str] | None,
     quiz: bool,
     wage_reason: str,
     name: str,
@@ -113,6 +129,10 @@ def launch(
         requirements=requirements,
         quiz=quiz,
         wage_reason=wage_reason,
+        streak_length=streak[0] if streak else 0,
+        streak_bonus=usd(streak[1]) if streak else ZERO,
+        sure_percent=sure[0] if sure else 0,
+        sure_bonus=usd(sure[1]) if sure else ZERO,
     )
     here = services()
     session = db.session()
@@ -232,6 +252,8 @@ def show_plan(plan: LaunchPlan, console: Console) -> None:
     table.add_row("Goals", ", ".join(f"{count} {label}" for label, count in plan.goals.items()))
     table.add_row("Reward, bonus", f"{display(terms.reward)}, {display(terms.bonus)} per verified statement")
     table.add_row("Tries, minutes", f"{terms.tries} tries, {terms.minutes} minutes")
+    for sentence in terms.extras.sentences:
+        table.add_row("Bonus besides", sentence)
     table.add_row("Hourly wage", f"{display(plan.hourly_wage)} at {terms.minutes} minutes, without bonus")
     for requirement in terms.requirements:
         table.add_row("Workers must have", Text(requirement))

@@ -364,3 +364,29 @@ def test_a_requirement_that_can_not_be_read_is_one_message(shell: Shell, context
     assert result.exit_code == 1
     assert "can't be read" in result.output
     assert market.hits() == []
+
+
+def test_what_is_paid_besides_is_in_the_plan_the_worst_case_and_the_batch(
+    shell: Shell, contexts: Path, session_factory: sessionmaker[Session]
+) -> None:
+    more = ["--streak", "2", "1.00", "--sure", "90", "0.10"]
+
+    plan = launch(shell, contexts, *more, "--plan")
+    as_json = json.loads(launch(shell, contexts, *more, "--plan", "--json").stdout)
+    done = launch(shell, contexts, *more, "--yes")
+    refused = launch(shell, contexts, "--streak", "1", "1.00", "--plan")
+
+    assert "You get $1.00 more for every 2 of these HITs in a row" in plan.output
+    # Three bonuses of $0.30, three of $0.10 and one streak.
+    assert as_json["cost"]["bonuses"] == "2.20"
+    assert done.exit_code == 0, done.output
+    assert "it must be from 2 to 100" in refused.output
+    with session_factory() as session:
+        batch = session.scalars(select(HitBatch)).one()
+        assert batch.extras == {
+            "streak_length": 2,
+            "streak_bonus": "1.00",
+            "sure_percent": 90,
+            "sure_bonus": "0.10",
+        }
+        assert "at least 90 % sure" in batch.description

@@ -29,6 +29,9 @@ from hits.money import MoneyError
 from hits.mturk.errors import MTurkRefused, MTurkUnavailable
 from hits.states import HitState
 from hits.validations import Policy
+from payments.budgets import committed, set_budget
+from payments.errors import OverBudget
+from payments.models import BudgetScope, Reservation
 from tests import market as markets
 from tests.app.operations.conftest import CONTEXTS, TERMS, terms
 from tests.app.operations.crashes import Killed, killed_at
@@ -510,3 +513,80 @@ def test_launches_from_before_requirements_and_practice_are_found_again() -> Non
 def test_terms_that_can_not_be_kept_are_refused(field: str, value: object) -> None:
     with pytest.raises(InvalidInput):
         terms(**{field: value})
+
+
+def test_a_launch_sets_its_worst_case_aside_before_the_first_hit_exists(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    plan = plan_launch(session, market.mturk, settings, clock, TERMS, CONTEXTS)
+    market.before = failing("CreateHITWithHITType")
+
+    with pytest.raises(MTurkUnavailable):
+        launched(session, market, settings, clock)
+
+    assert market.hits() == []
+    reservation = session.scalars(select(Reservation)).one()
+    assert (reservation.held, reservation.validation) == (plan.cost, plan.validation)
+    assert reservation.bonuses == plan.worst.bonuses + plan.worst.bonus_fees
+    session.commit()
+    market.before = None
+    launched(session, market, settings, clock)
+    assert session.scalars(select(Reservation.held)).all() == [plan.cost]
+
+
+def test_a_launch_that_no_budget_has_room_for_leaves_nothing_behind(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    set_budget(session, BudgetScope.ROUND, "sentiment/1", Decimal("1.00"), now=clock.now())
+    session.commit()
+
+    plan = plan_launch(session, market.mturk, settings, clock, TERMS, CONTEXTS)
+    with pytest.raises(OverBudget, match="budget of round sentiment/1") as refusal:
+        launched(session, market, settings, clock)
+
+    assert plan.over_budget == str(refusal.value)
+    assert plan.over_budget in plan.notes
+    assert market.hits() == []
+    for table in (HitBatch, Hit, Round, Reservation):
+        assert session.scalar(select(func.count()).select_from(table)) == 0
+
+
+def test_of_ten_launches_at_once_only_what_the_budget_covers_is_created(
+    session_factory: Sessions, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    with session_factory() as session:
+        cost = plan_launch(session, market.mturk, settings, clock, TERMS, CONTEXTS).cost
+        set_budget(session, BudgetScope.PROJECT, "", 3 * cost, now=clock.now())
+        session.commit()
+    together = threading.Barrier(10)
+    outcomes: list[str] = []
+
+    def launch(number: int) -> None:
+        with session_factory() as session:
+            together.wait(timeout=60)
+            try:
+                launched(session, market, settings, clock, name=f"launch {number}")
+                outcomes.append("created")
+            except OverBudget:
+                outcomes.append("refused")
+
+    threads = [threading.Thread(target=launch, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert Counter(outcomes) == {"created": 3, "refused": 7}
+    assert len(market.hits()) == 9
+    with session_factory() as session:
+        assert committed(session, BudgetScope.PROJECT, "") == 3 * cost
+        assert session.scalar(select(func.count()).select_from(HitBatch)) == 3
+
+
+def test_terms_that_came_later_leave_the_key_of_earlier_launches_alone() -> None:
+    later = terms(streak_length=0, streak_bonus=Decimal("0.00"), sure_percent=0, sure_bonus=Decimal("0.00"))
+
+    assert batch_key(later, CONTEXTS, ENDPOINT) == batch_key(TERMS, CONTEXTS, ENDPOINT)
+    assert batch_key(terms(sure_percent=90, sure_bonus=Decimal("0.10")), CONTEXTS, ENDPOINT) != batch_key(
+        TERMS, CONTEXTS, ENDPOINT
+    )
