@@ -16,6 +16,8 @@ from hits.export.rows import NUMBER, TEXT, WHOLE, YES_NO, Column, ExportedExampl
 
 #: Rows that are held until they are written together; a row group of the Parquet file.
 GROUP: Final = 2000
+#: Characters that some readers take for the end of a line; in JSON they may as well be written so.
+_LINE_ENDS: Final = {ord(one): f"\\u{ord(one):04x}" for one in "\x85\u2028\u2029"}
 _TYPES: Final = {TEXT: pa.string(), WHOLE: pa.int64(), NUMBER: pa.float64(), YES_NO: pa.bool_()}
 
 
@@ -64,7 +66,8 @@ class _Files:
         self._held: list[dict[str, Any]] = []
 
     def add(self, record: dict[str, Any]) -> None:
-        self._lines.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False)
+        self._lines.write(line.translate(_LINE_ENDS) + "\n")
         self._held.append(record)
         if len(self._held) >= GROUP:
             self._write()

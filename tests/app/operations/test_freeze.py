@@ -22,6 +22,8 @@ from hits.states import AssignmentState, PracticeState, Split, Verdict
 from tests import factories as make
 from tests.rounds import collected, finished
 
+#: What does not depend on the database.
+ON_SQLITE = pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
 HALVES = SplitTerms(seed=1, shares=(0.5, 0.25, 0.25))
 
 
@@ -105,6 +107,7 @@ def test_all_that_is_missing_is_listed_and_nothing_is_changed(session: Session, 
     assert plan_freeze(session, "sentiment", 1, HALVES).missing == refused.value.missing
 
 
+@ON_SQLITE
 def test_a_round_without_examples_is_not_frozen(session: Session, clock: FixedClock) -> None:
     make.make_round(session)
     session.commit()
@@ -123,6 +126,7 @@ def test_what_is_a_word_or_a_number_is_not_taken_for_an_id(said: str) -> None:
     assert not LOOKALIKE.search(said)
 
 
+@ON_SQLITE
 def test_a_workers_id_in_a_text_is_found_whatever_it_looks_like(session: Session, clock: FixedClock) -> None:
     writer = make.make_worker(session, mturk_worker_id="AWRITER")
     readers = [make.make_worker(session) for _ in range(2)]
@@ -171,6 +175,7 @@ def test_the_reason_of_a_flag_may_be_erased_from_a_frozen_round(session: Session
     assert freeze(session, clock).sha256 == frozen.sha256
 
 
+@ON_SQLITE
 def test_decisions_about_a_frozen_round_are_refused_in_words(session: Session, clock: FixedClock) -> None:
     example = collected(session, 4)[0]
     session.commit()
@@ -211,6 +216,7 @@ def test_an_interrupted_freeze_goes_on_and_nobody_decides_meanwhile(session: Ses
     assert session.scalars(select(Round.manifest_sha256)).one() == frozen.sha256
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("terms", [SplitTerms(shares=(0.9, 0.2, -0.1)), SplitTerms(exclusive_writers=("w-nobody",))])
 def test_terms_that_can_not_be_used_leave_it_open(session: Session, clock: FixedClock, terms: SplitTerms) -> None:
     collected(session, 4)
@@ -222,6 +228,7 @@ def test_terms_that_can_not_be_used_leave_it_open(session: Session, clock: Fixed
     assert session.execute(select(Round.frozen_at, Round.manifest_sha256)).one() == (None, None)
 
 
+@ON_SQLITE
 def test_a_decision_in_the_middle_of_freezing_is_noticed(
     session: Session, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +250,7 @@ def test_a_decision_in_the_middle_of_freezing_is_noticed(
     assert freeze(session, clock).fresh
 
 
+@ON_SQLITE
 def test_a_later_round_keeps_writers_where_they_are(session: Session, clock: FixedClock) -> None:
     people = [make.make_worker(session) for _ in range(8)]
     readers = [make.make_worker(session) for _ in range(2)]
@@ -266,6 +274,7 @@ def test_a_later_round_keeps_writers_where_they_are(session: Session, clock: Fix
     assert all(len(one - {Split.WITHHELD}) == 1 for one in of_writer.values())
 
 
+@ON_SQLITE
 def test_rejected_work_is_withheld(session: Session, clock: FixedClock) -> None:
     collected(session, 4)
     spam = finished(
@@ -282,6 +291,7 @@ def test_rejected_work_is_withheld(session: Session, clock: FixedClock) -> None:
     assert splits(session)[spam.id] is Split.WITHHELD
 
 
+@ON_SQLITE
 def test_a_plan_changes_nothing(session: Session) -> None:
     collected(session, 8)
     session.commit()
