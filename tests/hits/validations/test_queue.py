@@ -409,3 +409,72 @@ def test_fifty_who_open_at_once_never_hold_the_same_place(
     places = session.execute(select(Lease.example_id, func.count(Lease.place.distinct())).group_by(Lease.example_id))
     assert {count for _, count in places} == {2}
     assert session.scalar(select(func.count()).select_from(Vote)) == 0
+
+
+def test_many_who_judge_count_and_decide_at_once_neither_block_nor_overdo_it(
+    session: Session, session_factory: sessionmaker[Session], clock: FixedClock, round_: Round, hit: Hit, counted: None
+) -> None:
+    examples = [example_of(session, round_, minute=minute).id for minute in range(24)]
+    people = [make.make_worker(session).id for _ in range(8)]
+    several = [make.make_hit(session, batch=validation_batch(session, round_, items=5), max_assignments=9).id
+               for _ in range(12)]  # fmt: skip
+    work = [
+        [
+            make.make_assignment(session, hit=session.get_one(Hit, hit_id), worker=session.get_one(Worker, person)).id
+            for hit_id in several
+        ]
+        for person in people
+    ]
+    session.commit()
+    failures: list[Exception] = []
+    start = threading.Barrier(8)
+
+    def judge(mine: Session, assignment_id: int, seat: int) -> None:
+        row = mine.get_one(Assignment, assignment_id)
+        drawn = [(lease.id, lease.example_id or 0) for lease in validations.draw(mine, row, clock.now())]
+        mine.commit()
+        for lease_id, example_id in drawn:
+            label = W if (example_id + seat) % 3 else M
+            validations.record_vote(mine, row, lease_id, label=label, now=clock.now())
+            mine.commit()
+        if drawn:
+            validations.save_votes(mine, row, clock.now())
+            mine.commit()
+            row.state = AssignmentState.SUBMITTED
+            validations.count_votes(mine, row, clock.now())
+            mine.commit()
+        # In the opposite order of the locks that counting takes, one example at a time as the jobs do.
+        for _, example_id in reversed(drawn):
+            [example] = validations.locked_examples(mine, [example_id])
+            validations.decide(mine, example, clock.now())
+            mine.commit()
+
+    def one_person(seat: int) -> None:
+        try:
+            start.wait(timeout=60)
+            with session_factory() as mine:
+                for assignment_id in work[seat]:
+                    judge(mine, assignment_id, seat)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=one_person, args=(seat,)) for seat in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+    session.expire_all()
+    found = session.scalars(select(Example).where(Example.id.in_(examples))).all()
+    assert {example.verdict for example in found} <= {
+        Verdict.VALID_AND_MODEL_WRONG,
+        Verdict.VALID_AND_MODEL_RIGHT,
+        Verdict.INVALID,
+    }
+    votes = session.execute(select(Vote.example_id, func.count()).group_by(Vote.example_id)).all()
+    assert {count for _, count in votes} <= {2, 3}
+    for example in found:
+        said = [vote.label for vote in session.scalars(select(Vote).where(Vote.example_id == example.id))]
+        # A third reader was asked only where the first two differed.
+        assert len(said) == 2 or len(set(said)) == 2
