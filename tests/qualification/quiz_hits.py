@@ -6,6 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -17,6 +18,12 @@ from tests import factories as make
 from tests.factories import NOON
 
 DAY = timedelta(hours=24)
+#: Marks of a module for which one kind of database is enough: what differs between them is tested in
+#: tests/qualification and test_score_quiz.
+ON_SQLITE = [
+    pytest.mark.usefixtures("database_url"),
+    pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True),
+]
 
 
 def quiz_hit(session: Session, task_code: str = "sentiment", audience: str = "writer", **fields: Any) -> Hit:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from sqlalchemy.orm import Session, sessionmaker
@@ -12,14 +11,11 @@ from sqlalchemy.orm import Session, sessionmaker
 from hits.clock import FixedClock
 from tests.app.cli.test_hits import Shell
 from tests.market import Market
+from tests.qualification.quiz_hits import ON_SQLITE
+
+pytestmark = ON_SQLITE
 
 LAUNCH = ("qualification", "quiz", "launch", "nli", "writer", "--reward", "0.50", "--places", "5")
-
-
-@pytest.fixture
-def database_url(tmp_path: Path) -> str:
-    """One kind of database: what differs between them is tested in tests/qualification and test_score_quiz."""
-    return f"sqlite:///{tmp_path / 'test.db'}"
 
 
 @pytest.fixture

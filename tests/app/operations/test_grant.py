@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,14 +45,11 @@ from tests.app.operations.people import Crowd, hit_row
 from tests.app.operations.quizzes import launched, take
 from tests.market import ENDPOINT, Market, failing
 from tests.market import settings as settings_of_the_market
+from tests.qualification.quiz_hits import ON_SQLITE
+
+pytestmark = ON_SQLITE
 
 KIND = "writer:sentiment"
-
-
-@pytest.fixture
-def database_url(tmp_path: Path) -> str:
-    """One kind of database: what differs between them is tested in tests/qualification and test_score_quiz."""
-    return f"sqlite:///{tmp_path / 'test.db'}"
 
 
 @pytest.fixture

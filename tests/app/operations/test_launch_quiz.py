@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from datetime import timedelta
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
@@ -36,12 +35,9 @@ from qualification.quizzes import quiz_for
 from tests.app.operations.people import Crowd
 from tests.app.operations.quizzes import launched, quiz_terms, take
 from tests.market import Market, failing
+from tests.qualification.quiz_hits import ON_SQLITE
 
-
-@pytest.fixture
-def database_url(tmp_path: Path) -> str:
-    """One kind of database: what differs between them is tested in tests/qualification and test_score_quiz."""
-    return f"sqlite:///{tmp_path / 'test.db'}"
+pytestmark = ON_SQLITE
 
 
 def test_a_plan_says_what_it_costs_and_changes_nothing(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
-
-import pytest
 
 from app.operations.grant import grant_by_hand, reset, revoke, settle_grants, worker_named
 from app.operations.jobs_pass import jobs_pass
@@ -14,14 +11,11 @@ from qualification import grants
 from qualification.models import Level
 from tests.app.operations.people import Crowd
 from tests.app.operations.quizzes import launched, take
+from tests.qualification.quiz_hits import ON_SQLITE
+
+pytestmark = ON_SQLITE
 
 KIND = "writer:sentiment"
-
-
-@pytest.fixture
-def database_url(tmp_path: Path) -> str:
-    """One kind of database: what differs between them is tested in tests/qualification and test_score_quiz."""
-    return f"sqlite:///{tmp_path / 'test.db'}"
 
 
 def test_everything_that_happened_is_told_in_order(crowd: Crowd) -> None:

@@ -7,7 +7,6 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,15 +23,11 @@ from qualification import grants, quizzes
 from qualification.models import QualificationGrant, QuizResult, QuizVersion
 from qualification.quizzes import NEEDED, Quiz, as_json, from_json, quiz_for
 from tests.app.conftest import ASSIGNMENT, SITE, frame_query, gone_on, open_page, token_in
-from tests.qualification.quiz_hits import answers, quiz_hit
+from tests.qualification.quiz_hits import ON_SQLITE, answers, quiz_hit
+
+pytestmark = ON_SQLITE
 
 Rows = Callable[[type[Any]], list[Any]]
-
-
-@pytest.fixture
-def database_url(tmp_path: Path) -> str:
-    """One kind of database: what differs between them is tested in tests/qualification and test_score_quiz."""
-    return f"sqlite:///{tmp_path / 'test.db'}"
 
 
 @pytest.fixture
