@@ -129,8 +129,9 @@ def prepare_engine(engine: Engine) -> Engine:
 
 
 def only_reads(session: Session) -> None:
-    """Begin a transaction that stores nothing, so that on SQLite no writer waits for it."""
-    session.connection(execution_options={ONLY_READS: True})
+    """Begin a transaction that stores nothing, so that on SQLite no writer waits for it; one that is on stays so."""
+    if not session.in_transaction():
+        session.connection(execution_options={ONLY_READS: True})
 
 
 def _turn_of(engine: Engine) -> threading.Lock | None:
