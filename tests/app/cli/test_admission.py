@@ -13,6 +13,9 @@ from hits.clock import FixedClock
 from tests.app.cli.test_hits import Shell
 from tests.market import Market, failing
 
+#: What they call is tested on both databases.
+pytestmark = pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
+
 
 @pytest.fixture
 def market(clock: FixedClock) -> Market:

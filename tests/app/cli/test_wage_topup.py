@@ -17,6 +17,9 @@ from tests.app.cli.test_hits import Shell
 from tests.factories import NOON, make_assignment, make_batch, make_hit
 from tests.market import Market
 
+#: What they call is tested on both databases.
+pytestmark = pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
+
 
 @pytest.fixture
 def shell(session_factory: sessionmaker[Session], database_url: str, clock: FixedClock) -> Iterator[Shell]:

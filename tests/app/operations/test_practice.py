@@ -27,6 +27,8 @@ from tests.app.operations.conftest import CONTEXTS, terms
 from tests.app.operations.people import Crowd
 from tests.market import Market, failing
 
+#: What the marketplace is told does not hang on our database.
+ON_SQLITE = pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
 TEXTS = {"The soup came cold.": False, "The waiter sang the whole bill.": True}
 
 
@@ -51,6 +53,7 @@ def messages(market: Market, worker_id: str) -> list[str]:
     return [one.text for one in market.engine.messages(worker_id).messages]
 
 
+@ON_SQLITE
 def test_the_first_examples_wait_and_are_drawn_by_nobody(session: Session, practised: str, clock: FixedClock) -> None:
     assert {example.practice_state for example in session.scalars(select(Example))} == {PracticeState.WAITING}
     assert validations.shortages(session, session.scalars(select(Round)).one(), clock.now()) == []
@@ -82,6 +85,7 @@ def test_passing_reaches_the_writer_in_words_and_raises_the_level(
     assert [entry.staff_name for entry in entries] == ["robin", "robin"]
 
 
+@ON_SQLITE
 def test_several_grades_are_one_message(session: Session, practised: str, market: Market, clock: FixedClock) -> None:
     for number, name in enumerate(names(session)):
         grade_practice(session, clock, name, passed=bool(number), words=f"Words {number}.", by="robin")
@@ -94,6 +98,7 @@ def test_several_grades_are_one_message(session: Session, practised: str, market
     assert "Your pay does not hang on this." in text
 
 
+@ON_SQLITE
 def test_a_marketplace_that_is_away_is_asked_again_later(
     session: Session, practised: str, market: Market, clock: FixedClock
 ) -> None:
@@ -113,6 +118,7 @@ def test_a_marketplace_that_is_away_is_asked_again_later(
     assert len(messages(market, practised)) == 1
 
 
+@ON_SQLITE
 def test_a_refusal_for_good_is_not_asked_again(
     session: Session, practised: str, market: Market, clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import subprocess
+import sys
 from datetime import timedelta
 from decimal import Decimal
 
@@ -19,16 +20,18 @@ from hits.errors import InvalidInput
 from hits.marketplace.errors import NotQualified
 from hits.models import Hit, HitBatch, Round, Worker
 from hits.models.people import worker_for
-from hits.mturk.client import MTurk
 from hits.mturk.errors import HitTypeMismatch, MTurkUnavailable
 from hits.states import AssignmentState, HitKind, HitState
 from qualification.limits_models import EVERY_ROUND, LimitPer, ListEntry, ListKind, Work
 from qualification.requirements import WorkerList
 from tests.app.operations.conftest import CONTEXTS, terms
 from tests.factories import make_assignment, make_batch, make_hit, make_round, make_worker
+from tests.launched import ROOT
 from tests.market import Market, failing, served
 
 BY = "robin"
+#: What the marketplace is told does not hang on our database.
+ON_SQLITE = pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
 
 
 def worker(session: Session, market: Market, settings: Settings, clock: FixedClock, name: str) -> Worker:
@@ -50,6 +53,7 @@ def launched(session: Session, market: Market, settings: Settings, clock: FixedC
     return sorted({hit["HITId"] for hit in market.hits()} - before)
 
 
+@ON_SQLITE
 def test_a_launch_asks_what_was_written_and_whether_somebody_is_set_aside(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -70,6 +74,7 @@ def test_a_launch_asks_what_was_written_and_whether_somebody_is_set_aside(
     assert len(batch.requirements or []) == 3
 
 
+@ON_SQLITE
 def test_somebody_set_aside_sees_no_hit_of_the_task_and_no_block_until_it_is_lifted(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -92,6 +97,7 @@ def test_somebody_set_aside_sees_no_hit_of_the_task_and_no_block_until_it_is_lif
     assert mirror_lists(session, market.mturk, settings, clock).granted == 0
 
 
+@ON_SQLITE
 def test_only_the_invited_may_take_a_hit_of_an_allow_list(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -106,6 +112,7 @@ def test_only_the_invited_may_take_a_hit_of_an_allow_list(
     market.accept(ada.mturk_worker_id, hit)
 
 
+@ON_SQLITE
 def test_writers_of_one_round_can_not_take_hits_of_a_round_that_excludes_them(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -148,6 +155,7 @@ def test_lists_follow_the_work_and_the_limits(session: Session, clock: FixedCloc
     assert len(session.scalars(select(ListEntry)).all()) == 2
 
 
+@ON_SQLITE
 def test_a_crash_between_granting_and_storing_grants_again_and_changes_nothing(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -172,6 +180,7 @@ def test_a_crash_between_granting_and_storing_grants_again_and_changes_nothing(
     assert held == told(market, "dynahit: other work than sentiment") == {ada.mturk_worker_id}
 
 
+@ON_SQLITE
 def test_somebody_whom_the_marketplace_does_not_know_is_a_finding_by_pseudonym(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -185,6 +194,7 @@ def test_somebody_whom_the_marketplace_does_not_know_is_a_finding_by_pseudonym(
     assert nobody.mturk_worker_id not in finding
 
 
+@ON_SQLITE
 def test_a_list_that_was_left_and_joined_again_stays_granted(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -199,6 +209,7 @@ def test_a_list_that_was_left_and_joined_again_stays_granted(
     assert told(market, "dynahit: other work than sentiment") == {ada.mturk_worker_id}
 
 
+@ON_SQLITE
 def test_another_marketplace_is_told_anew(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -211,6 +222,7 @@ def test_another_marketplace_is_told_anew(
     assert mirror_lists(session, other, settings, clock).granted == 1
 
 
+@ON_SQLITE
 def test_without_the_marketplace_the_entry_waits(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -226,6 +238,7 @@ def test_without_the_marketplace_the_entry_waits(
     assert mirror_lists(session, market.mturk, settings, clock).granted == 1
 
 
+@ON_SQLITE
 def test_lists_without_room_are_left_to_our_own_pages(
     session: Session, market: Market, settings: Settings, clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -252,6 +265,7 @@ def test_more_requirements_than_ten_are_refused_before_any_call(market: Market) 
     assert len(market.calls) == calls
 
 
+@ON_SQLITE
 def test_a_qualification_that_is_not_there_stops_the_launch_before_anything_is_stored(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -262,6 +276,7 @@ def test_a_qualification_that_is_not_there_stops_the_launch_before_anything_is_s
     assert session.scalars(select(HitBatch)).all() == []
 
 
+@ON_SQLITE
 def test_a_marketplace_that_drops_requirements_stops_the_launch_before_any_hit_exists(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
@@ -290,11 +305,16 @@ def test_a_marketplace_that_drops_requirements_stops_the_launch_before_any_hit_e
     assert len(launched(session, market, settings, clock)) == 3
 
 
-def _ask_for_the_type(address: str, names: list[str], barrier: object) -> None:
-    mturk = MTurk(address, "AKIDTESTS", "a secret of the tests", attempts=2)
-    barrier.wait(30)  # type: ignore[attr-defined]
-    for name in names:
-        mturk.find_or_create_qualification(name, "for tests")
+#: Waits for the word, so that two of them ask at the same time.
+ASK_FOR_TYPES = """
+import sys
+from hits.mturk.client import MTurk
+mturk = MTurk(sys.argv[1], "AKIDTESTS", "a secret of the tests", attempts=2)
+print("ready", flush=True)
+sys.stdin.readline()
+for name in sys.argv[2:]:
+    mturk.find_or_create_qualification(name, "for tests")
+"""
 
 
 def test_two_processes_that_want_the_same_type_make_one_of_each_name(market: Market) -> None:
@@ -302,15 +322,26 @@ def test_two_processes_that_want_the_same_type_make_one_of_each_name(market: Mar
     for number in range(130):
         market.mturk.find_or_create_qualification(f"wanted 1 and {number}", "for tests")
     names = [f"wanted {number}" for number in range(1, 6)]
-    spawn = multiprocessing.get_context("spawn")
-    barrier = spawn.Barrier(2)
     with served(market) as address:
-        processes = [spawn.Process(target=_ask_for_the_type, args=(address, names, barrier)) for _ in range(2)]
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", ASK_FOR_TYPES, address, *names],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(2)
+        ]
+        ready = [process.stdout.readline() for process in processes if process.stdout]
         for process in processes:
-            process.start()
+            if process.stdin:
+                process.stdin.write("go\n")
+                process.stdin.flush()
         for process in processes:
-            process.join(60)
-    assert [process.exitcode for process in processes] == [0, 0]
+            process.communicate(timeout=120)
+    assert ready == ["ready\n"] * 2
+    assert [process.returncode for process in processes] == [0, 0]
 
     page: dict[str, str] = {}
     found: list[str] = []

@@ -18,6 +18,7 @@ from payments.models import Payout
 from tests.factories import NOON, make_assignment, make_batch, make_hit
 
 STATED = Decimal("3.00")
+ON_SQLITE = pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
 
 
 def batch_that_took(session: Session, *seconds: int, state: AssignmentState = AssignmentState.APPROVED) -> int:
@@ -41,6 +42,7 @@ def owed(session: Session) -> dict[str, Decimal]:
     return found
 
 
+@ON_SQLITE
 def test_a_plan_shows_what_is_missing_and_owes_nothing(session: Session, clock: FixedClock) -> None:
     batch_id = batch_that_took(session, 180, 360, 361, 720)
 
@@ -69,6 +71,7 @@ def test_each_assignment_is_topped_up_once_whatever_is_asked_later(session: Sess
     assert sorted(owed(session).values()) == [Decimal("0.30"), Decimal("0.30")]
 
 
+@ON_SQLITE
 def test_the_bonus_says_why_and_names_its_assignment(session: Session, clock: FixedClock) -> None:
     batch_id = batch_that_took(session, 720)
 
@@ -81,6 +84,7 @@ def test_the_bonus_says_why_and_names_its_assignment(session: Session, clock: Fi
     )
 
 
+@ON_SQLITE
 def test_work_left_open_is_paid_like_the_median(session: Session, clock: FixedClock) -> None:
     batch_id = batch_that_took(session, 600, 600, 600, 600, 36_000)
 
@@ -90,6 +94,7 @@ def test_work_left_open_is_paid_like_the_median(session: Session, clock: FixedCl
     assert plan.wage.left_open == 1
 
 
+@ON_SQLITE
 def test_work_that_waits_for_its_approval_or_was_rejected_is_not_topped_up(session: Session, clock: FixedClock) -> None:
     waiting = plan_topup(session, clock, batch_that_took(session, 720, state=AssignmentState.SUBMITTED))
     rejected = plan_topup(session, clock, batch_that_took(session, 720, state=AssignmentState.REJECTED))
@@ -98,6 +103,7 @@ def test_work_that_waits_for_its_approval_or_was_rejected_is_not_topped_up(sessi
     assert (rejected.rows, rejected.not_approved) == ((), 0)
 
 
+@ON_SQLITE
 def test_a_batch_that_nobody_has_and_a_wage_that_is_none_are_refused(session: Session, clock: FixedClock) -> None:
     with pytest.raises(NotFound, match="no batch 999"):
         plan_topup(session, clock, 999)

@@ -20,6 +20,9 @@ from qualification.requirements import as_json
 from tests.app.conftest import sign_in
 from tests.factories import NOON, make_assignment, make_batch, make_hit
 
+#: What they call is tested on both databases.
+pytestmark = pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
+
 
 @pytest.fixture
 def requester(client: FlaskClient, staff: Callable[..., StaffUser]) -> FlaskClient:

@@ -22,6 +22,9 @@ from tests.factories import make_assignment, make_attempt, make_batch, make_exam
 
 Rows = Callable[[type[Any]], list[Any]]
 
+#: What they call is tested on both databases.
+pytestmark = pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
+
 
 @pytest.fixture
 def requester(client: FlaskClient, staff: Callable[..., StaffUser]) -> FlaskClient:

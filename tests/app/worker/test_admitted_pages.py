@@ -19,6 +19,9 @@ from qualification.limits_models import EVERY_ROUND, AllowList, LimitPer, ListEn
 from tests.app.conftest import WORKER, Judging, RuleEngine, ask, frame_query, gone_on, open_page, token_in
 from tests.factories import NOON, make_hit
 
+#: Who is let in is tested on both databases in tests/qualification.
+pytestmark = pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
+
 Rows = Callable[[type[Any]], list[Any]]
 Sessions = sessionmaker[Session]
 
