@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from sqlalchemy import func, select
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.operations.settle import settle
@@ -28,6 +30,7 @@ from tests.market import Market
 from tests.payments.builders import verified_example
 
 WORKERS = 10
+LOCKED_OUT = 3
 QUESTION = (
     '<ExternalQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/'
     'ExternalQuestion.xsd"><ExternalURL>https://example.com/</ExternalURL><FrameHeight>0</FrameHeight>'
@@ -143,7 +146,19 @@ def owe_for(sessions: sessionmaker[Session], endpoint: str, work: list[tuple[str
 
 
 def pay(database_url: str, endpoint: str) -> None:
-    """Settle until nothing waits and everything is confirmed; the life of a process that may be killed anywhere."""
+    """Settle until nothing waits and everything is confirmed; the life of a process that may be killed anywhere.
+
+    One that waits too long for the lock of a busy SQLite dies of it, with LOCKED_OUT as its exit code.
+    """
+    try:
+        _pay(database_url, endpoint)
+    except OperationalError as error:
+        if "database is locked" not in str(error):
+            raise
+        sys.exit(LOCKED_OUT)
+
+
+def _pay(database_url: str, endpoint: str) -> None:
     engine = engine_for(database_url)
     mturk = MTurk(endpoint, "AKIDTESTS", "a secret of the tests", attempts=1)
     clock = FixedClock(factories.NOON)

@@ -61,7 +61,7 @@ def pay_and_kill(database_url: str, endpoint: str, seed: int, *, most_kills: int
             life.join(DEADLINE)
         if all(life.exitcode == 0 for life in lives):
             return kills
-        assert {life.exitcode for life in lives} <= {0, -signal.SIGKILL}
+        assert {life.exitcode for life in lives} <= {0, -signal.SIGKILL, killed_payouts.LOCKED_OUT}
     raise AssertionError("the bonuses were not paid in time")
 
 
@@ -77,7 +77,7 @@ def test_hundreds_of_bonuses_are_paid_once_each_whoever_is_killed(
 
     with killed_payouts.failing_market(market, seed, calls) as endpoint:
         killed_payouts.owe_for(session_factory, endpoint, work)
-        kills = pay_and_kill(database_url, endpoint, seed, most_kills=60)
+        kills = pay_and_kill(database_url, endpoint, seed, most_kills=40)
 
     found = killed_payouts.end_state(session_factory, market)
     assert found == expected

@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session, sessionmaker
 from hits.db import Base
 from hits.money import from_cents, usd
 from hits.states import AssignmentState
-from payments.errors import LedgerConflict, UnbalancedTransaction
-from payments.ledger import Account, booked_balance, booked_deposits, post, record_deposit, record_reward
+from payments.errors import AlreadyReversed, LedgerConflict, UnbalancedTransaction
+from payments.ledger import Account, booked_balance, booked_deposits, post, record_deposit, record_reward, reverse
 from payments.models import LEDGER_GUARDS, LEDGER_GUARDS_DROPPED, LedgerTransaction, Posting, TransactionKind
 from tests import factories
 
@@ -193,3 +193,27 @@ def test_whatever_is_booked_and_replayed_the_books_sum_to_zero(events: list[tupl
         assert session.scalar(select(func.count()).select_from(LedgerTransaction)) == len(accepted)
         assert session.scalar(select(func.count()).select_from(Posting)) == sum(map(len, accepted.values()))
     engine.dispose()
+
+
+def test_a_mistake_is_turned_round_once_and_says_why(session: Session) -> None:
+    book(session, factories.make_round(session).id)
+
+    first = reverse(session, "k", reason="Booked for the wrong worker.", now=NOON)
+    again = reverse(session, "k", reason="Booked for the wrong worker.", now=NOON)
+
+    assert again.id == first.id
+    assert (first.kind, first.key) == (TransactionKind.REVERSAL, "reversal:k")
+    sums = session.execute(select(Posting.account, func.sum(Posting.cents)).group_by(Posting.account)).all()
+    assert [int(row[1]) for row in sums] == [0, 0]
+
+
+def test_a_reversal_needs_something_to_turn_round_and_is_never_turned_round_itself(session: Session) -> None:
+    book(session, factories.make_round(session).id)
+    reverse(session, "k", reason="One reason.", now=NOON)
+
+    with pytest.raises(LookupError, match="'none'"):
+        reverse(session, "none", reason="One reason.", now=NOON)
+    with pytest.raises(AlreadyReversed, match="another reason"):
+        reverse(session, "k", reason="Another reason.", now=NOON)
+    with pytest.raises(AlreadyReversed, match="reversal itself"):
+        reverse(session, "reversal:k", reason="One reason.", now=NOON)
