@@ -107,7 +107,7 @@ def _round_fields(round_: Round) -> dict[str, object]:
     spec = task(round_.task_code)
     flagged = session.scalars(
         select(Example)
-        .where(Example.round_id == round_.id, Example.verdict == Verdict.FLAGGED)
+        .where(Example.round_id == round_.id, Example.verdict == Verdict.FLAGGED, Example.retracted_at.is_(None))
         .order_by(Example.collected_at, Example.id)
     ).all()
     strange = session.scalars(

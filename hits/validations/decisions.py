@@ -93,7 +93,7 @@ def moderate(session: Session, example: Example, *, upheld: bool, reason: str, n
     Raises Refused for an example without open flags, and in a frozen round.
     """
     require_open(session, example.round_id)
-    if example.verdict is not Verdict.FLAGGED:
+    if example.verdict is not Verdict.FLAGGED or example.retracted_at is not None:
         raise Refused("This example has no open flag. Nothing was changed.")
     example.moderation_reason = checked_text("reason", "The reason", reason, REASON_MAX_CHARACTERS)
     example.moderation = Moderation.UPHELD if upheld else Moderation.DISMISSED

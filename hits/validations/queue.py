@@ -258,16 +258,16 @@ def _allowances(session: Session, round_: Round, validator_id: int) -> dict[int,
 
 def _held_from_before(session: Session, hit: Hit, assignment: Assignment) -> list[Lease]:
     # One person has one place of a HIT, so that another open assignment of it was returned.
-    return list(
-        session.scalars(
-            select(Lease)
-            .join(Lease.assignment)
-            .where(Lease.validator_id == assignment.worker_id, Lease.assignment_id != assignment.id)
-            .where(Assignment.hit_id == hit.id, Assignment.state == AssignmentState.OPENED)
-            .where(Lease.place.is_not(None) | Lease.gold_item_id.is_not(None))
-            .order_by(Lease.position)
-        )
-    )
+    held = session.scalars(
+        select(Lease)
+        .join(Lease.assignment)
+        .where(Lease.validator_id == assignment.worker_id, Lease.assignment_id != assignment.id)
+        .where(Assignment.hit_id == hit.id, Assignment.state == AssignmentState.OPENED)
+        .where(Lease.place.is_not(None) | Lease.gold_item_id.is_not(None))
+        .order_by(Lease.position)
+    ).all()
+    # Gold items alone are what is left of leases that have ended.
+    return list(held) if any(lease.place is not None for lease in held) else []
 
 
 def _leases_of(session: Session, assignment: Assignment, examples: Sequence[Example]) -> list[Lease]:

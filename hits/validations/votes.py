@@ -196,7 +196,9 @@ def count_votes(session: Session, assignment: Assignment, now: datetime) -> int:
     A vote whose lease had ended counts only if the queue still offers a place; else it stays uncounted, since others
     hold all places by now. Flushes; again is a no-op.
     """
-    fresh = session.scalars(select(Vote).where(Vote.assignment_id == assignment.id, Vote.counted_at.is_(None))).all()
+    # Those of somebody else are of a frame that was opened under another name.
+    mine = (Vote.assignment_id == assignment.id) & (Vote.validator_id == assignment.worker_id)
+    fresh = session.scalars(select(Vote).where(mine, Vote.counted_at.is_(None))).all()
     examples = {
         example.id: example
         for example in locked_examples(session, [vote.example_id for vote in fresh if vote.example_id is not None])

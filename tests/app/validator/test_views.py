@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -13,8 +14,9 @@ from sqlalchemy.orm import Session, sessionmaker
 from werkzeug.test import TestResponse
 
 from hits.clock import FixedClock
-from hits.models import Assignment, Example, Vote
+from hits.models import Assignment, Example, Lease, Vote
 from hits.states import AssignmentState
+from hits.validations import add_gold
 from tests.app.conftest import Judging, frame_query, gone_on, token_in
 from tests.app.four_tasks import PASSAGE, creation_hit, fooling_example, validation_hit
 from tests.factories import make_validation_hit
@@ -78,7 +80,7 @@ def test_a_preview_stores_nothing_and_shows_no_statement(client: FlaskClient, ju
     assert response.status_code == 200
     assert "Read up to 3 short statements" in response.text
     assert "The soup came cold" not in response.text
-    assert "dynahit validator" in response.text
+    assert "holders of the qualification “" in response.text
     assert len(rows(Assignment)) == before
 
 
@@ -294,3 +296,36 @@ def test_a_reader_of_questions_sees_the_answer_marked_in_the_passage(
     assert (question.get_text(), answer.get_text()) == ("What was the second bridge made of?", "stone")
     assert "old bridge" not in answer.get_text()
     assert "You fooled" not in page.get_text()
+
+
+def test_nothing_on_the_page_tells_a_gold_item_from_an_example(
+    client: FlaskClient, judging: Judging, session_factory: sessionmaker[Session], clock: FixedClock
+) -> None:
+    with session_factory() as session:
+        round_ = session.get_one(Example, judging.example_ids[0]).round
+        round_.gold_items = 1
+        row = {"context": {"prompt": "Rain."}, "answer": {"statement": "It rained all day."}, "label": "neutral"}
+        gold = add_gold(session, round_, row, clock.now())
+        assert gold is not None
+        gold_id = gold.public_id
+        session.commit()
+    token = token_in(open_judging(client, judging))
+    with session_factory() as session:
+        names = [lease.public_id for lease in session.query(Lease).order_by(Lease.position)]
+    assert gold_id in names
+    shapes = set()
+    for name in names:
+        shown = soup(client.post("/validate/statements", data={"token": token, "statement": name}))
+        part = shown.find(id="item")
+        assert {one["value"] for one in part.find_all("input", {"name": "statement"})} & {name}
+        for quote in part.find_all("blockquote"):
+            quote.clear()
+        for hidden in part.find_all("input", {"type": "hidden"}):
+            hidden["value"] = ""
+        # Only the first has no way back, and only the last one's button leads to all of them.
+        for back in part.find_all("form", {"action": "/validate/statements"}):
+            back.decompose()
+        shape = re.sub(r"\d+", "N", str(part)).replace("Keep and see all", "Keep and go on")
+        shapes.add(re.sub(r"\s+", " ", shape))
+    assert len(names) == 4
+    assert len(shapes) == 1

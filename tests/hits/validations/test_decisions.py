@@ -168,6 +168,9 @@ def test_a_retracted_example_keeps_its_verdict_and_wants_no_vote(session: Sessio
     assert (verified.verdict, verified.retraction_reason) == (WRONG, "The writer asked for it.")
     # What was verified before was earned.
     assert validations.writer_confirmed(verified)
+    pending.verdict = Verdict.FLAGGED
+    with pytest.raises(Refused, match="no open flag"):
+        validations.moderate(session, pending, upheld=True, reason="seen", now=clock.now())
     with pytest.raises(Refused, match="retracted"):
         validations.override(session, pending, label=W, reason="Good one.", now=clock.now())
 

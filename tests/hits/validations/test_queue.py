@@ -204,6 +204,24 @@ def test_coming_back_to_a_returned_hit_goes_on_with_its_items(
     assert [example.leased for example in examples] == [1, 1, 1]
 
 
+def test_coming_back_after_the_time_draws_anew_and_not_the_gold_items_alone(
+    session: Session, clock: FixedClock, round_: Round, hit: Hit
+) -> None:
+    round_.gold_items = 1
+    row = {"context": {"prompt": "Rain."}, "answer": {"statement": "It rained all day."}, "label": "neutral"}
+    validations.add_gold(session, round_, row, clock.now())
+    examples = [example_of(session, round_, minute=minute).id for minute in range(3)]
+    validator = make.make_worker(session)
+    first = validations.draw(session, opens(session, hit, validator), clock.now())
+    assert len(first) == 4
+    clock.advance(timedelta(minutes=40))
+    validations.release_expired(session, round_, clock.now())
+
+    again = opens(session, hit, validator, deadline_at=clock.now() + timedelta(minutes=30))
+
+    assert drawn(session, again, clock) == examples
+
+
 def test_saved_work_that_was_never_submitted_goes_back_after_a_while(
     session: Session, clock: FixedClock, round_: Round, hit: Hit
 ) -> None:

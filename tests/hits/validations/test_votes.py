@@ -286,6 +286,12 @@ def test_votes_of_another_persons_claim_count_for_nothing(session: Session, cloc
     example = make.make_example(session)
     assignment, [item] = opened(session, [example])
     validations.record_vote(session, assignment, item.id, label=W, now=clock.now())
+    row = {"context": {"prompt": "Rain."}, "answer": {"statement": "It rained all day."}, "label": "neutral"}
+    gold = validations.add_gold(session, example.round, row, clock.now())
+    assert gold is not None
+    known = {"assignment_id": assignment.id, "validator_id": assignment.worker_id, "created_at": clock.now()}
+    session.add(Vote(gold_item_id=gold.id, label="neutral", **known))
+    session.flush()
     # The marketplace names another worker than the page was opened for.
     assignment.worker_id = make.make_worker(session).id
 
