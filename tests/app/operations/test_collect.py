@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from app.operations import collect as collection
@@ -15,7 +15,7 @@ from app.operations.launch import launch_batch
 from app.operations.validation_hits import open_validation_hits
 from app.settings import Settings
 from hits.clock import FixedClock
-from hits.models import Assignment, Example, Hit, HitBatch, Vote, Worker
+from hits.models import Assignment, Example, Hit, HitBatch, Round, Vote, Worker
 from hits.mturk.errors import MTurkUnavailable
 from hits.states import AssignmentState, HitKind, HitState, Verdict
 from payments.models import LedgerTransaction
@@ -47,6 +47,21 @@ def test_a_submission_becomes_examples(crowd: Crowd, hits: list[str]) -> None:
     examples = crowd.session.scalars(select(Example)).all()
     assert {example.context_id for example in examples} == {hit_row(crowd.session, hits[0]).context_id}
     assert {example.writer_id for example in examples} == {row.worker_id}
+
+
+def test_a_share_of_what_did_not_fool_the_model_goes_to_readers_as_well(crowd: Crowd, hits: list[str]) -> None:
+    crowd.session.execute(update(Round).values(non_fooling_percent=100))
+    crowd.session.commit()
+    texts = {"The soup was cold.": False, "What a treat, cold soup.": True}
+    crowd.write(crowd.market.person("ada"), hits[0], texts)
+
+    collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+
+    found = crowd.session.scalars(select(Example).order_by(Example.id)).all()
+    assert [(one.fooled, one.verdict, one.votes_wanted) for one in found] == [
+        (False, Verdict.PENDING, 2),
+        (True, Verdict.PENDING, 2),
+    ]
 
 
 def test_collecting_twice_gives_the_same_rows(crowd: Crowd, hits: list[str]) -> None:
