@@ -2,7 +2,7 @@
 
 A made-up set of DynaSent's form: a writer for every fifty rows, two rows on each prompt, three readers for each row.
 Each step runs in a process of its own, so that its memory is its own, on SQLite as an instance has it (WAL,
-synchronous=FULL) or, with ``--database``, on an empty database of one's own. What must hold: the time for a row does not
+synchronous=FULL) or, with ``--database``, on an empty database. What must hold: the time for a row does not
 grow with the number of rows, and memory grows by little more than the splits need (some hundred bytes a row).
 """
 
