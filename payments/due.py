@@ -71,7 +71,7 @@ def _difficult_due(session: Session, limit: int | None) -> list[DueBonus]:
     statement = (
         _payable(DIFFICULT_EXAMPLE)
         .where(HitBatch.extras.is_not(None), asked > 0)
-        .where(or_(Attempt.confidence.is_(None), Attempt.confidence * 100 + 0.001 >= asked))
+        .where(or_(Attempt.confidence.is_(None), Attempt.confidence * 1000 + 1 >= asked * 10))
         .limit(limit)
     )
     found = []

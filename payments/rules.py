@@ -156,7 +156,7 @@ def certainty(example: Example) -> int | None:
     share = attempt.confidence
     if share is None and attempt.probabilities:
         share = attempt.probabilities.get(example.model_label)
-    return None if share is None else min(int(share * 100 + 1e-9), 100)
+    return None if share is None else min(int(Decimal(str(share)) * 100), 100)
 
 
 def streaks_completed(outcomes: Iterable[bool | None], length: int) -> list[int]:

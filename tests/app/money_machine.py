@@ -197,7 +197,7 @@ class MoneyMachine(RuleBasedStateMachine):
             times=2,
         )
         if kind == "kill":
-            struck = []
+            struck: list[str] = []
 
             def fault(called: str) -> Answer | None:
                 if called == operation and not struck:

@@ -11,7 +11,7 @@ from tests.app.money_machine import MoneyMachine
 
 def told(examples: int, steps: int) -> None:
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]  # hypothesis' own
+    run_state_machine_as_test(
         MoneyMachine,
         settings=settings(
             max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=checks

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from hits.clock import FixedClock
 from hits.money import usd
-from hits.states import Moderation
+from hits.states import AssignmentState, Moderation
 from payments import approvals, obligations
 from payments.approvals import approve, authorise, digest, waiting_for_approval
 from payments.errors import ApprovalRefused
@@ -71,7 +71,7 @@ def test_the_same_person_twice_is_refused(session: Session, clock: FixedClock, p
 
 
 def test_who_asked_for_it_counts_as_one_and_can_not_be_the_other(session: Session, clock: FixedClock) -> None:
-    row = factories.make_assignment(session, hit=factories.make_hit(session), state=factories.AssignmentState.APPROVED)
+    row = factories.make_assignment(session, hit=factories.make_hit(session), state=AssignmentState.APPROVED)
     asked = obligations.owe(
         session,
         rule="compensation",

@@ -56,7 +56,8 @@ def run(app: Flask, *arguments: str, text: str | None = None, password: str = ""
 
 
 def the_large_one(rows: Rows) -> Payout:
-    return next(row for row in rows(Payout) if row.amount == usd("5.00"))
+    found: list[Payout] = [row for row in rows(Payout) if row.amount == usd("5.00")]
+    return found[0]
 
 
 @pytest.mark.usefixtures("owed")
