@@ -6,19 +6,23 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from app.operations.jobs_pass import jobs_pass
 from app.operations.score_quiz import draw_quiz, score_quiz
+from app.settings import Settings
 from hits import attempts
+from hits.clock import FixedClock
 from hits.errors import AlreadySubmitted, WrongWorker
 from hits.models import Worker
 from hits.states import AssignmentState
 from payments.models import LedgerTransaction, TransactionKind
 from qualification.errors import QuizNotOpen
-from qualification.models import QualificationGrant, QuizResult
+from qualification.models import GrantState, QualificationGrant, QuizResult
+from tests.app.operations.crashes import Killed, killed_at
 from tests.app.operations.people import Crowd, assignment_row, hit_row
 from tests.app.operations.quizzes import launched, take
+from tests.market import Market
 from tests.qualification.quiz_hits import answers
 
 
@@ -156,3 +160,49 @@ def test_drawing_commits(crowd: Crowd, session: Session) -> None:
     session.rollback()
 
     assert session.scalars(select(QuizResult.id)).one() == result.id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
+def test_wherever_the_jobs_are_killed_one_grant_comes_of_one_quiz(
+    session: Session, session_factory: sessionmaker[Session], settings: Settings, clock: FixedClock, moment: str
+) -> None:
+    """Every commit of a pass in turn, each on a marketplace of its own; expiry and its killing after that."""
+    number = 0
+    killed = True
+    while killed:
+        number += 1
+        market = Market(clock, endpoint=f"http://127.0.0.1:{9000 + number}")
+        crowd = Crowd(session, market, settings, clock)
+        ada = market.person("ada")
+        first, _ = launched(crowd, name=str(number))
+        assignment_id = take(crowd, ada, first)
+        killed = run_killed(crowd, session_factory, moment, number)
+        work(crowd)
+        assert holders(crowd) == {ada: 1}, number
+        of_ada = select(QualificationGrant).where(QualificationGrant.endpoint == market.mturk.endpoint)
+        assert [grant.state for grant in session.scalars(of_ada)] == [GrantState.GRANTED], number
+        booked = select(LedgerTransaction.id).where(
+            LedgerTransaction.kind == TransactionKind.REWARD, LedgerTransaction.reference == assignment_id
+        )
+        assert len(session.scalars(booked).all()) == 1, number
+
+        clock.advance(timedelta(days=366))
+        run_killed(crowd, session_factory, moment, number)
+        jobs_pass(session, market.mturk, settings, clock)
+        assert holders(crowd) == {}, number
+        assert [grant.state for grant in session.scalars(of_ada)] == [GrantState.ENDED], number
+    assert number > 8
+
+
+def run_killed(crowd: Crowd, sessions: sessionmaker[Session], moment: str, number: int) -> bool:
+    """Kill a pass at its commit of this number; False when it has no so many."""
+    crowd.session.commit()
+    try:
+        with sessions() as session, killed_at(session, moment, number):
+            jobs_pass(session, crowd.market.mturk, crowd.settings, crowd.clock)
+    except Killed:
+        return True
+    finally:
+        crowd.session.expire_all()
+    return False
