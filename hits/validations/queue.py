@@ -58,9 +58,10 @@ def draw(session: Session, assignment: Assignment, now: datetime) -> list[Lease]
     round_ = session.get_one(Round, hit.batch.round_id, populate_existing=True, with_for_update={"key_share": True})
     expires_at = (assignment.deadline_at or now + timedelta(seconds=hit.batch.assignment_seconds)) + GRACE
     if returned := _held_from_before(session, hit, assignment):
-        for lease in returned:
-            lease.expires_at = expires_at
-            _move(session, lease, assignment)
+        with session.no_autoflush:
+            for position, lease in enumerate(returned, start=1):
+                lease.position, lease.expires_at = position, expires_at
+                _move(session, lease, assignment)
         session.flush()
         return returned
     release_expired(session, round_, now)
@@ -267,7 +268,8 @@ def _held_from_before(session: Session, hit: Hit, assignment: Assignment) -> lis
         .order_by(Lease.position)
     ).all()
     # Gold items alone are what is left of leases that have ended.
-    return list(held) if any(lease.place is not None for lease in held) else []
+    alive = {lease.assignment_id for lease in held if lease.place is not None}
+    return [lease for lease in held if lease.assignment_id in alive]
 
 
 def _leases_of(session: Session, assignment: Assignment, examples: Sequence[Example]) -> list[Lease]:

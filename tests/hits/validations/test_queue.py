@@ -220,6 +220,10 @@ def test_coming_back_after_the_time_draws_anew_and_not_the_gold_items_alone(
     again = opens(session, hit, validator, deadline_at=clock.now() + timedelta(minutes=30))
 
     assert drawn(session, again, clock) == examples
+    # Returned once more: what the second one held goes on, and nothing of the first one's stands in its way.
+    third = opens(session, hit, validator, deadline_at=clock.now() + timedelta(minutes=30))
+    assert drawn(session, third, clock) == examples
+    assert [lease.position for lease in validations.items_for(session, third)] == [1, 2, 3]
 
 
 def test_saved_work_that_was_never_submitted_goes_back_after_a_while(
