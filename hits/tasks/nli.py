@@ -273,7 +273,7 @@ TASK = TaskSpec(
             {"premise": _CHOIR},
         ),
         WriterItem(
-            "Teh ch0ir n3ver l3aves its town.",
+            "Th3 ch0ir n3ver l3aves its town.",
             "contradiction",
             Fit.BREAKS_RULE,
             "It is spelled to trick the model. Spell normally.",

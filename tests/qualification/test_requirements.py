@@ -96,7 +96,7 @@ def test_a_requirement_that_can_not_be_meant_is_refused_with_its_cause(written: 
 def test_what_was_not_written_is_checked_too() -> None:
     for requirement, cause in (
         (Requirement(OWN, actions_guarded="Look"), "guards 'Look'"),
-        (Requirement(OWN, comparator="AtLeast", values=(1,)), "'AtLeast' is none of"),
+        (Requirement(OWN, comparator="Least", values=(1,)), "'Least' is none of"),
         (Requirement(requirements.LOCALE, comparator="In", locales=("usa",)), "'usa' is no place"),
         (Requirement(requirements.LOCALE, comparator="EqualTo", values=(1,), locales=("US",)), "1 is no place"),
     ):
