@@ -152,7 +152,8 @@ def jobs_pass(
             )
         else:
             tell_again(session, mturk.endpoint, settings, clock)
-        session.commit()
+        # Whatever is to be kept was committed; what is open here was only read.
+        session.rollback()
 
     _step(session, report, "collecting", collecting)
     _step(session, report, "approving", approving)
