@@ -266,9 +266,9 @@ def quiet() -> dict[str, Any]:
 
 
 def test_any_interleaving_keeps_the_rules(quiet: dict[str, Any]) -> None:
-    run_state_machine_as_test(Validation, settings=settings(max_examples=12, stateful_step_count=25, **quiet))
+    run_state_machine_as_test(Validation, settings=settings(max_examples=8, stateful_step_count=25, **quiet))
 
 
 @pytest.mark.slow
 def test_many_long_interleavings_keep_the_rules(quiet: dict[str, Any]) -> None:
-    run_state_machine_as_test(Validation, settings=settings(max_examples=150, stateful_step_count=50, **quiet))
+    run_state_machine_as_test(Validation, settings=settings(max_examples=120, stateful_step_count=50, **quiet))

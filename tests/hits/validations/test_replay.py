@@ -162,13 +162,13 @@ def test_anlis_gold_labels_are_what_two_verifiers_say_or_the_third(name: str, ag
 
 
 def test_a_part_of_each_goes_through_the_queue(with_mixed: str) -> None:
-    found, votes = replayed(with_mixed, dynasent(DYNASENT[2])[:80], MAJORITY_OF_FIVE, people=25)
-    assert found == {"equal": 80}
-    assert 240 <= votes < 400
+    found, votes = replayed(with_mixed, dynasent(DYNASENT[2])[:50], MAJORITY_OF_FIVE, people=20)
+    assert found == {"equal": 50}
+    assert 150 <= votes < 250
 
-    rows = anli(ANLI[0])[:80]
-    found, votes = replayed("nli", rows, THIRD_BREAKS_TIES, people=25)
-    assert found == {"equal": 80}
+    rows = anli(ANLI[0])[:50]
+    found, votes = replayed("nli", rows, THIRD_BREAKS_TIES, people=20)
+    assert found == {"equal": 50}
     assert votes == sum(len(row.votes) for row in rows)
 
 
