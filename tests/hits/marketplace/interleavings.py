@@ -90,8 +90,8 @@ class Interleavings(RuleBasedStateMachine):
         self.seen: Counter[str] = Counter()
         self.steps = 0
 
-    @initialize(cents=st.integers(100, 3000))
-    def open(self, cents: int) -> None:
+    @initialize(cents=st.integers(100, 3000), begun=st.booleans())
+    def open(self, cents: int, begun: bool) -> None:
         self.market = Market()
         self.rich_id = self.market.requester_id
         self.requester_id = self.engine.create_requester("Poor lab").requester_id
@@ -104,6 +104,20 @@ class Interleavings(RuleBasedStateMachine):
         self.runs: dict[str, str] = {}
         self.tokens = 0
         self.earned = Decimal(0)
+        if begun:
+            self.begin()
+
+    def begin(self) -> None:
+        """Start with work that is approved and work that is rejected: few walks come so far by chance."""
+        properties = {**HIT_PROPERTIES, "Reward": "0.13", "MaxAssignments": 3, "LifetimeInSeconds": 86_400}
+        assert self.call("CreateHIT", **properties, Question=external_question()) is None
+        for worker_id in self.workers[:2]:
+            assert self.site("accept", lambda worker_id=worker_id: self.engine.accept(worker_id, self.hits()[0]))  # type: ignore[misc]
+        (first, _), (second, _) = self.assignments("Accepted")
+        for assignment_id in (first, second):
+            assert self.site("submit", lambda a=assignment_id: self.engine.external_submit(a, {"a": ["1"]}))  # type: ignore[misc]
+        assert self.call("ApproveAssignment", AssignmentId=first) is None
+        assert self.call("RejectAssignment", AssignmentId=second, RequesterFeedback="Seen.") is None
 
     @property
     def engine(self) -> Marketplace:
