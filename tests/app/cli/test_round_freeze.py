@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -10,10 +11,10 @@ from sqlalchemy.orm import Session
 
 from hits.models import Round
 from tests import factories as make
-from tests.app.cli.test_hits import Shell, market, shell
+from tests.app.cli.test_hits import Shell, contexts, launch, market, shell
 from tests.rounds import collected
 
-__all__ = ["market", "shell"]
+__all__ = ["contexts", "market", "shell"]
 
 pytestmark = pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
 FREEZE = ("round", "freeze", "sentiment", "1")
@@ -76,3 +77,17 @@ def test_terms_that_can_not_be_used_are_said(shell: Shell, session: Session, mor
     assert result.exit_code != 0
     assert said in result.output
     assert "Traceback" not in result.output
+
+
+def test_nothing_is_launched_into_a_frozen_round_nor_its_policy_changed(
+    shell: Shell, session: Session, contexts: Path
+) -> None:
+    collected(session, 4)
+    session.commit()
+    assert shell(*FREEZE, "--yes").exit_code == 0
+
+    for more in (("--plan",), ("--yes",)):
+        refused = launch(shell, contexts, *more)
+        assert refused.exit_code == 1
+        assert "was frozen on" in refused.output
+    assert "was frozen on" in shell("round", "policy", "sentiment", "1", "--non-fooling", "50").output
