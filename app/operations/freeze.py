@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+import secrets
 import subprocess
 from array import array
 from collections import Counter
@@ -121,13 +122,16 @@ def freeze_round(
     round_.frozen_at = before or clock.now()
     round_.frozen_by = round_.frozen_by or by[:80]
     round_.manifest_sha256 = FREEZING
+    # Whoever comes last goes on alone: two that write splits by other terms would leave a mixture.
+    mark = {"freezing": secrets.token_hex(8)}
+    round_.manifest = mark
     session.commit()
     try:
         ids, codes = _splits(session, round_id, terms, advance)
     except HitsError:
-        _thaw(session, round_id)
+        _thaw(session, round_id, mark)
         raise
-    _store_splits(session, ids, codes)
+    _store_splits(session, round_id, mark, ids, codes)
     seen = _signature(session, round_id)
     digest = Digest()
     for page in order_of(_ended(session, id_pages(session, round_id))).pages():
@@ -135,14 +139,10 @@ def freeze_round(
             digest.add(stored)
         session.rollback()
         advance(len(page))
-    round_ = _locked(session, task_code, number)
+    round_ = _still_ours(session, round_id, mark)
     if _signature(session, round_id) != seen:
         session.rollback()
         raise Refused(f"Round {number} of the {task_code} task changed while it was frozen. Freeze it again.")
-    if is_frozen(round_):
-        found = Frozen(task_code, number, round_.manifest or {}, round_.manifest_sha256 or "", False)
-        session.rollback()
-        return found
     frozen_at = round_.frozen_at or clock.now()
     manifest = made_of(session, round_, digest, terms, code=code_in_use(), frozen_at=frozen_at)
     round_.manifest, round_.manifest_sha256 = manifest, sha256_of(manifest)
@@ -193,12 +193,25 @@ def _locked(session: Session, task_code: str, number: int) -> Round:
     return session.get_one(Round, found.id, populate_existing=True, with_for_update=True)
 
 
-def _thaw(session: Session, round_id: int) -> None:
+def _thaw(session: Session, round_id: int, mark: dict[str, str]) -> None:
     session.rollback()
     round_ = session.get_one(Round, round_id, populate_existing=True, with_for_update=True)
-    if not is_frozen(round_):
-        round_.frozen_at = round_.frozen_by = round_.manifest_sha256 = None
+    if round_.manifest == mark:
+        round_.frozen_at = round_.frozen_by = round_.manifest_sha256 = round_.manifest = None
     session.commit()
+
+
+def _still_ours(session: Session, round_id: int, mark: dict[str, str]) -> Round:
+    """Return the round with its lock. Raises Refused when another process has begun to freeze it since."""
+    round_ = session.get_one(Round, round_id, populate_existing=True, with_for_update=True)
+    if round_.manifest != mark:
+        number, code = round_.number, round_.task_code
+        session.rollback()
+        raise Refused(
+            f"Round {number} of the {code} task is frozen by another process as well, which goes on with it."
+            f" `dynahit round manifest {code} {number}` shows when it is done."
+        )
+    return round_
 
 
 def _ended(session: Session, pages: Iterator[Any]) -> Iterator[Any]:
@@ -265,8 +278,11 @@ def _rejected(session: Session, ids: Sequence[int]) -> set[int]:
     return set(rows)
 
 
-def _store_splits(session: Session, ids: Sequence[int], codes: Sequence[Split]) -> None:
+def _store_splits(
+    session: Session, round_id: int, mark: dict[str, str], ids: Sequence[int], codes: Sequence[Split]
+) -> None:
     for start in range(0, len(ids), 5000):
+        _still_ours(session, round_id, mark)
         by_split: dict[Split, list[int]] = {}
         for one, split in zip(ids[start : start + 5000], codes[start : start + 5000], strict=True):
             by_split.setdefault(split, []).append(one)

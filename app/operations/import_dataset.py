@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from app.models import AuditEntry
 from hits.clock import Clock
 from hits.errors import Finding, InvalidAnswer, InvalidInput, NotFound, Refused
+from hits.frozen import require_open
 from hits.imports.files import rows_of, sha256_of
 from hits.imports.forms import FORMS, Form, Source
 from hits.imports.rows import InvalidRows, LeftOut, PublishedRow, check_row
@@ -192,8 +193,11 @@ def _begun(session: Session, clock: Clock, form: Form, spec: TaskSpec, terms: Im
             created_at=clock.now(),
         )
         session.add(round_)
-    elif all(one["key"] != key for one in round_.origin or ()):
-        round_.origin = [*(round_.origin or ()), entry]
+    else:
+        round_ = session.get_one(Round, round_.id, populate_existing=True, with_for_update=True)
+        require_open(session, round_.id)
+        if all(one["key"] != key for one in round_.origin or ()):
+            round_.origin = [*(round_.origin or ()), entry]
     session.flush()
     round_id = round_.id
     session.commit()

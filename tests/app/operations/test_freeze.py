@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, insert, select, text, update
 from sqlalchemy.exc import DatabaseError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from app.models import AuditEntry
 from app.operations import freeze as freezing
@@ -16,7 +16,7 @@ from app.operations import override as examples
 from app.operations.freeze import LOOKALIKE, NotReady, freeze_round, plan_freeze
 from hits.clock import FixedClock
 from hits.errors import InvalidInput, Refused
-from hits.manifest import SplitTerms, sha256_of
+from hits.manifest import SplitTerms, require_unchanged, sha256_of
 from hits.models import Attempt, Context, Example, Round, Vote
 from hits.states import AssignmentState, PracticeState, Split, Verdict
 from tests import factories as make
@@ -248,6 +248,31 @@ def test_a_decision_in_the_middle_of_freezing_is_noticed(
 
     monkeypatch.undo()
     assert freeze(session, clock).fresh
+
+
+def test_of_two_who_freeze_at_once_the_later_one_does_it_alone(
+    session: Session, session_factory: sessionmaker[Session], clock: FixedClock
+) -> None:
+    collected(session, 8)
+    session.commit()
+    others: list[freezing.Frozen] = []
+
+    def meanwhile(count: int) -> None:
+        if not others:
+            with session_factory() as other:
+                others.append(freeze_round(other, clock, "sentiment", 1, SplitTerms(seed=7), by="Grace"))
+
+    with pytest.raises(Refused, match="by another process as well"):
+        freeze(session, clock, advance=meanwhile)
+
+    session.rollback()
+    round_ = session.scalars(select(Round)).one()
+    assert (round_.manifest_sha256, round_.manifest) == (others[0].sha256, others[0].manifest)
+    digest = freezing.Digest()
+    for page in freezing.order_of(freezing.id_pages(session, round_.id)).pages():
+        for stored in freezing.stored_examples(session, page):
+            digest.add(stored)
+    require_unchanged(round_, digest)
 
 
 @ON_SQLITE
