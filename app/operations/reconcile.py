@@ -193,8 +193,8 @@ def reconcile(session: Session, records: Records) -> Reconciliation:
         found.add(balance_finding)
     if found.gone:
         gone = (
-            f"{found.gone} approved assignments are of HITs that the marketplace does not know any more; they are taken "
-            "as they were confirmed."
+            f"{found.gone} approved assignments are of HITs that the marketplace does not know any more; they are "
+            "taken as they were confirmed."
         )
         note = gone if note is None else f"{note} {gone}"
     bonuses, bonus_total = _booked_sum(session, records.endpoint, TransactionKind.BONUS, "bonuses")
