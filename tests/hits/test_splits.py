@@ -55,7 +55,7 @@ def collections(draw: st.DrawFn) -> list[Candidate]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(examples=collections(), seed=st.integers(0, 5), only=st.sets(st.sampled_from(["w0", "w1"]), max_size=1))
 def test_nothing_is_shared_between_splits(examples: list[Candidate], seed: int, only: set[str]) -> None:
     splits = assign(examples, seed=seed, exclusive_writers=only)
@@ -73,7 +73,7 @@ def test_nothing_is_shared_between_splits(examples: list[Candidate], seed: int, 
             assert splits[example.key] is not Split.TEST
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(first=collections(), second=collections(), seed=st.integers(0, 3))
 def test_a_later_round_keeps_what_an_earlier_one_has_and_leaks_nothing_into_it(
     first: list[Candidate], second: list[Candidate], seed: int
@@ -88,7 +88,7 @@ def test_a_later_round_keeps_what_an_earlier_one_has_and_leaks_nothing_into_it(
     assert leaks([*earlier, *later], splits) == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(examples=collections(), seed=st.integers(0, 3), order=st.randoms(use_true_random=False))
 def test_the_order_of_the_examples_does_not_matter(examples: list[Candidate], seed: int, order: random.Random) -> None:
     shuffled = list(examples)

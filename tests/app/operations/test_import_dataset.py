@@ -210,7 +210,9 @@ def test_without_a_models_answer_the_published_label_stands_and_nobody_fooled_an
 
 
 @ON_SQLITE
-@pytest.mark.parametrize(("number", "agreed", "tie_broken"), [(1, 702, 298), (2, 710, 290)])
+@pytest.mark.parametrize(
+    ("number", "agreed", "tie_broken"), [pytest.param(1, 702, 298, marks=pytest.mark.slow), (2, 710, 290)]
+)
 def test_published_anli_is_decided_by_its_verifiers(
     session: Session, number: int, agreed: int, tie_broken: int
 ) -> None:
