@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import enum
+import fcntl
+import os
 import threading
+import time
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -18,7 +21,7 @@ from hits.money import from_cents, to_cents
 BUSY_SECONDS = 30
 ONLY_READS = "only_reads"
 _HAS_TURN = "has_turn"
-_turns: dict[str, threading.Lock] = {}
+_LOOKS_EVERY_SECONDS = 0.002
 
 
 class Base(DeclarativeBase):
@@ -117,13 +120,13 @@ def prepare_engine(engine: Engine) -> Engine:
             connection.exec_driver_sql("BEGIN DEFERRED")
             return
         if turn is not None and not connection.info.get(_HAS_TURN):
-            connection.info[_HAS_TURN] = turn.acquire(timeout=BUSY_SECONDS)
+            connection.info[_HAS_TURN] = turn.take(BUSY_SECONDS)
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     @event.listens_for(engine, "checkin")
     def end_turn(_connection: Any, record: ConnectionPoolEntry) -> None:
         if turn is not None and record.info.pop(_HAS_TURN, False):
-            turn.release()
+            turn.give()
 
     return engine
 
@@ -134,10 +137,62 @@ def only_reads(session: Session) -> None:
         session.connection(execution_options={ONLY_READS: True})
 
 
-def _turn_of(engine: Engine) -> threading.Lock | None:
-    """Return what the writers of this process queue at: SQLite itself would let each look again ever more rarely."""
+class _Turn:
+    """Whose turn it is to write to a SQLite file: first among the threads of this process, then among the processes.
+
+    SQLite by itself lets those who wait look again ever more rarely, so that on a busy machine some look in vain until
+    their time is over. A file's lock ends with its process, however that ends. Whoever gets no turn tries without.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._threads = threading.Lock()
+        self._file: int | None = None
+        self._opened_by = 0
+
+    def take(self, seconds: float) -> bool:
+        """Wait for the turn and keep it; tell whether it came in time."""
+        deadline = time.monotonic() + seconds
+        if not self._threads.acquire(timeout=seconds):
+            return False
+        try:
+            file = self._lock_file()
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    if time.monotonic() >= deadline:
+                        break
+                    time.sleep(_LOOKS_EVERY_SECONDS)
+                else:
+                    return True
+        except OSError:
+            # A folder that takes no more files: SQLite's own lock is what remains.
+            pass
+        self._threads.release()
+        return False
+
+    def give(self) -> None:
+        """Let the next one write."""
+        if self._file is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+        self._threads.release()
+
+    def _lock_file(self) -> int:
+        # A forked process would share the lock of its parent, not wait for it.
+        if self._file is None or self._opened_by != os.getpid():
+            self._file, self._opened_by = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), os.getpid()
+        return self._file
+
+
+_turns: dict[str, _Turn] = {}
+
+
+def _turn_of(engine: Engine) -> _Turn | None:
     path = engine.url.database
-    return None if path in (None, "", ":memory:") else _turns.setdefault(str(path), threading.Lock())
+    if path in (None, "", ":memory:"):
+        return None
+    return _turns.setdefault(os.path.realpath(str(path)), _Turn(f"{path}-turn"))
 
 
 def engine_for(url: str) -> Engine:

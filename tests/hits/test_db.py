@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
@@ -16,6 +20,7 @@ from sqlalchemy.orm import Session
 from hits.db import BUSY_SECONDS, engine_for, only_reads
 from hits.models import HitBatch, Round
 from tests import factories as make
+from tests.launched import ROOT
 
 
 def test_times_come_back_aware_in_utc(session: Session) -> None:
@@ -106,4 +111,41 @@ def test_writers_of_one_process_take_turns_and_give_the_turn_back_after_an_error
     assert time.monotonic() - began < BUSY_SECONDS / 2, "no turn was lost"
     with Session(engine) as session:
         assert [row[0] for row in session.execute(text("SELECT number FROM tally"))] == list(range(32))
+    engine.dispose()
+
+
+def test_writers_of_several_processes_take_turns(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'test.db'}"
+    engine = engine_for(url)
+    with Session(engine) as setting, setting.begin():
+        setting.execute(text("CREATE TABLE tally (number INTEGER NOT NULL)"))
+    engine.dispose()
+    program = (
+        "import sys; from sqlalchemy import text; from sqlalchemy.orm import Session; from hits.db import engine_for\n"
+        "engine = engine_for(sys.argv[1])\n"
+        "for _ in range(40):\n"
+        "    with Session(engine) as session, session.begin():\n"
+        "        seen = session.scalar(text('SELECT count(*) FROM tally'))\n"
+        "        session.execute(text('INSERT INTO tally VALUES (:n)'), {'n': seen})\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", program, url], cwd=ROOT) for _ in range(4)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0, 0]
+
+    with Session(engine) as session:
+        assert [row[0] for row in session.execute(text("SELECT number FROM tally"))] == list(range(160))
+    engine.dispose()
+
+
+def test_whoever_holds_the_turn_too_long_keeps_nobody_from_trying(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hits.db.BUSY_SECONDS", 0.05)
+    holder = os.open(tmp_path / "test.db-turn", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    engine = engine_for(f"sqlite:///{tmp_path / 'test.db'}")
+
+    with Session(engine) as session, session.begin():
+        session.execute(text("CREATE TABLE tally (number INTEGER NOT NULL)"))
+
+    os.close(holder)
     engine.dispose()
