@@ -29,7 +29,9 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="DYNAHIT_", extra="ignore")
 
-    database_url: str = Field(description="SQLAlchemy address of dynahit's own database.")
+    database_url: str = Field(
+        description="SQLAlchemy address of dynahit's own database. Beside a SQLite file lies a lock file, `<database>-turn`."
+    )
     secret_key: SecretStr = Field(description="Signs worker tokens and staff sessions.")
     pseudonym_key: SecretStr = Field(description="Keys the pseudonyms of workers; changing it changes every pseudonym.")
     frame_secret: SecretStr | None = Field(
