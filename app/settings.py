@@ -30,7 +30,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="DYNAHIT_", extra="ignore")
 
     database_url: str = Field(
-        description="SQLAlchemy address of dynahit's own database. A SQLite file has a lock file beside it, `<file>-turn`."
+        description="SQLAlchemy address of dynahit's own database. Beside a SQLite file lies its lock, `<file>-turn`."
     )
     secret_key: SecretStr = Field(description="Signs worker tokens and staff sessions.")
     pseudonym_key: SecretStr = Field(description="Keys the pseudonyms of workers; changing it changes every pseudonym.")
