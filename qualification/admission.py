@@ -12,7 +12,9 @@ from sqlalchemy.orm import Session
 from hits.models import Assignment, Attempt, Hit, HitBatch, Round, Vote, Worker
 from hits.states import AssignmentState, HitKind
 from qualification.errors import NotAdmitted
+from qualification.grants import VALIDATOR, is_held, latest_grant
 from qualification.limits_models import EVERY_ROUND, LimitPer, ListEntry, ListKind, Work, WorkLimit
+from qualification.models import GrantState
 from qualification.quiz_requirements import check_quizzes
 from qualification.requirements import allow_list_of, excluded_by, limit_of
 
@@ -39,6 +41,7 @@ def check_admission(session: Session, hit: Hit, worker: Worker, now: datetime, *
     if _has_begun(session, hit, worker, work):
         return
     check_quizzes(session, hit, worker, now)
+    _check_validator(session, hit, worker, now)
     round_ = hit.batch.round
     _check_lists(session, round_, worker, work)
     if work is Work.WRITING:
@@ -111,6 +114,21 @@ def _check_lists(session: Session, round_: Round, worker: Worker, work: Work) ->
         what = "writing" if work is Work.WRITING else "judging"
         raise NotAdmitted(
             f"This HIT is for people whom the requester has invited, and you are not invited to {what} it."
+        )
+
+
+def _check_validator(session: Session, hit: Hit, worker: Worker, now: datetime) -> None:
+    """Raise NotAdmitted for a validator whose qualification ended here; the marketplace may not know it yet.
+
+    Of whom our database knows nothing the marketplace alone decides: requesters grant it there as well.
+    """
+    if hit.batch.kind is not HitKind.VALIDATION or hit.batch.qualification_type_id is None:
+        return
+    latest = latest_grant(session, worker.id, VALIDATOR, hit.batch.endpoint)
+    if latest is not None and latest.state is not GrantState.FAILED and not is_held(latest, now):
+        raise NotAdmitted(
+            "This HIT is for people who hold the validators' qualification. Yours has been taken back, or has ended."
+            " Return this HIT; it costs you nothing."
         )
 
 

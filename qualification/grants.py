@@ -255,7 +255,9 @@ def count_result(session: Session, assignment_id: int, worker_id: int, *, months
     version: QuizVersion = result.version
     endpoint = result.assignment.hit.batch.endpoint
     latest = latest_grant(session, worker_id, version.kind, endpoint)
-    if result.passed and not (latest is not None and is_barred(latest)):
+    # A quiz that was passed long ago and is submitted only now takes no newer version away.
+    newer = latest is not None and is_held(latest, now) and latest.version > version.number
+    if result.passed and not newer and not (latest is not None and is_barred(latest)):
         plan_grant(
             session,
             worker_id,

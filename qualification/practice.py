@@ -12,12 +12,14 @@ from hits.errors import InvalidAnswer, Refused
 from hits.frozen import require_open
 from hits.models import Assignment, Example, HitBatch, Round
 from hits.states import PracticeState
-from hits.validations import REASON_MAX_CHARACTERS, override
+from hits.validations import override
 from qualification.grants import level_of, raise_level
 from qualification.limits_models import PracticeGrade
 from qualification.models import Level
 
 WORDS_MAX_CHARACTERS = 2000
+#: Why an example is out that a reviewer did not pass.
+NOT_PASSED = "Practice, not passed."
 
 
 def begin(session: Session, batch: HitBatch, examples: Sequence[Example]) -> int:
@@ -54,7 +56,8 @@ def grade(session: Session, example: Example, *, passed: bool, words: str, by: s
     said = _checked(words)
     example.practice_state = PracticeState.PASSED if passed else PracticeState.FAILED
     if not passed and example.overridden_at is None:
-        override(session, example, label=None, reason=f"Practice, not passed: {said}"[:REASON_MAX_CHARACTERS], now=now)
+        # What was said stands in the grade, where it can be erased with its writer.
+        override(session, example, label=None, reason=NOT_PASSED, now=now)
     found = PracticeGrade(example_id=example.id, passed=passed, words=said, graded_at=now, graded_by=by[:80])
     session.add(found)
     session.flush()

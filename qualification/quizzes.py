@@ -26,6 +26,7 @@ from hits.errors import AlreadySubmitted, InvalidAnswer, InvalidInput, NotFound,
 from hits.models import Assignment, Worker
 from hits.states import AssignmentState
 from hits.tasks import Fit, QuizItem, TaskSpec, WriterItem, task
+from hits.validations.queue import UNSUBMITTED_AFTER
 from qualification.errors import NoSuchQuiz, QuizNotOpen
 from qualification.grants import is_barred, is_held, latest_grant
 from qualification.models import QuizBatch, QuizResult, QuizVersion
@@ -333,8 +334,9 @@ def open_quiz(session: Session, assignment: Assignment, *, retry_delay: timedelt
     """Return the try that the assignment's worker is at, its items drawn on first sight. Flushes, never commits.
 
     Opened again before it is answered, in this or another HIT, it is the same try with the same items, and the place
-    where it was opened last is where it is answered. Raises QuizNotOpen for somebody who can't take the quiz now, with
-    the reason in words, AlreadySubmitted when this HIT's try is answered.
+    where it was opened last is where it is answered. One that was passed and that the marketplace never got, because
+    the HIT's time ran out, comes back answered and is handed in with this assignment. Raises QuizNotOpen for somebody
+    who can't take the quiz now, with the reason in words, AlreadySubmitted when this HIT's try is answered.
     """
     hit = locked_hit(session, assignment)
     version = version_of_batch(session, hit.batch_id)
@@ -351,7 +353,13 @@ def open_quiz(session: Session, assignment: Assignment, *, retry_delay: timedelt
         .order_by(QuizResult.number)
         .execution_options(populate_existing=True)
     ).all()
-    _check_turn(session, assignment, version, quiz, mine, retry_delay, now)
+    left = next((one for one in mine if _was_left_passed(one, now)), None)
+    _check_turn(session, assignment, version, quiz, [one for one in mine if one is not left], retry_delay, now)
+    if left is not None:
+        left.assignment_id = assignment.id
+        assignment.state, assignment.saved_at = AssignmentState.SAVED, now
+        session.flush()
+        return left
     waiting = next((one for one in mine if one.answered_at is None), None)
     if waiting is not None:
         waiting.assignment_id = assignment.id
@@ -411,6 +419,15 @@ def _check_turn(
         again_at = max(one.answered_at for one in answered if one.answered_at is not None) + retry_delay
         if now < again_at:
             raise QuizNotOpen("It is too soon for your next try at this quiz.", again_at)
+
+
+def _was_left_passed(result: QuizResult, now: datetime) -> bool:
+    """Tell whether a quiz was passed in an assignment that was not submitted on the marketplace in time."""
+    if not result.passed or result.counted_at is not None or result.set_aside_at is not None:
+        return False
+    deadline = result.assignment.deadline_at
+    lapsed = deadline is not None and now >= deadline + UNSUBMITTED_AFTER
+    return lapsed and result.assignment.state is AssignmentState.SAVED
 
 
 def _lock_worker(session: Session, worker_id: int) -> None:

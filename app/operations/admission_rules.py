@@ -284,7 +284,8 @@ def _add(
     now = clock.now()
     is_new = add_to_list(session, listed, worker.id, reason=reason, by=by, now=now)
     if is_new:
-        _note(session, now, by, action, listed.task_code, listed.round_number, worker=worker.pseudonym, reason=reason)
+        # The reason stands in the list: it is about a person, and the trail forgets nothing.
+        _note(session, now, by, action, listed.task_code, listed.round_number, worker=worker.pseudonym)
     session.commit()
     return is_new
 

@@ -229,7 +229,7 @@ def grant_by_hand(
         now=clock.now(),
         months=months,
     )
-    _audit(session, clock, by, "qualification.grant", worker, {"kind": kind, "value": value, "reason": reason})
+    _audit(session, clock, by, "qualification.grant", worker, {"kind": kind, "value": value})
     done = Settled()
     rows = [(planned.id, planned.claims)] if planned is not None else []
     _tell(session, mturk, settings, clock, rows, done)
@@ -245,7 +245,7 @@ def revoke(
     """
     _note_untold(session, mturk, settings, worker, kind)
     ended = grants.end_grant(session, worker.id, kind, mturk.endpoint, reason=reason, by=by, now=clock.now())
-    _audit(session, clock, by, "qualification.revoke", worker, {"kind": kind, "reason": reason})
+    _audit(session, clock, by, "qualification.revoke", worker, {"kind": kind})
     done = Settled()
     _tell(session, mturk, settings, clock, [(ended.id, ended.claims)], done)
     return done
@@ -292,4 +292,5 @@ def live_grants(session: Session, endpoint: str, kind: str | None = None) -> lis
 
 
 def _audit(session: Session, clock: Clock, by: str, action: str, worker: Worker, detail: dict[str, object]) -> None:
+    # The reason stands in the grant: it is about a person, and the trail forgets nothing.
     session.add(AuditEntry(at=clock.now(), staff_name=by[:80], action=action, subject=worker.pseudonym, detail=detail))

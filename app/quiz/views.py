@@ -101,6 +101,9 @@ def _page(
         assignment = db.session.get_one(Assignment, assignment.id)
         fields = {"why": str(error), "again_at": error.again_at}
         return render_template("quiz/not_now.html", **_terms(assignment.hit), **fields)
+    if result.answered_at is not None:
+        # Passed in a HIT whose time ran out before it was submitted.
+        return _feedback(assignment, result)
     now = known.clock.now()
     return render_template(
         "quiz/quiz.html",

@@ -17,6 +17,7 @@ from hits.models import Assignment, Hit, Worker
 from hits.states import AssignmentState, HitKind
 from qualification.admission import Phase, check_admission
 from qualification.errors import NotAdmitted
+from qualification.grants import VALIDATOR, end_grant, plan_grant
 from qualification.limits_models import (
     EVERY_ROUND,
     AllowList,
@@ -95,6 +96,29 @@ def test_somebody_set_aside_is_let_in_again_when_that_ends(session: Session) -> 
     entry.ended_at, entry.ended_by = NOON, "robin"
     session.flush()
     assert refusal(session, hit, worker) == ""
+
+
+def test_whose_validators_qualification_was_taken_back_is_not_let_in_whatever_the_marketplace_shows(
+    session: Session,
+) -> None:
+    hit, worker = make_validation_hit(session, examples=[make_example(session)]), make_worker(session)
+    endpoint = hit.batch.endpoint
+    hit.batch.qualification_type_id = "TVALIDATORS"
+    terms = {"version": 0, "value": 1, "endpoint": endpoint, "reason": "", "by": "robin", "now": NOON}
+    assert refusal(session, hit, worker) == ""
+    plan_grant(session, worker.id, VALIDATOR, **terms)  # type: ignore[arg-type]
+    assert refusal(session, hit, worker) == ""
+
+    end_grant(session, worker.id, VALIDATOR, endpoint, reason="Guesses.", by="robin", now=NOON)
+
+    for phase in ("load", "submit"):
+        assert "has been taken back, or has ended" in refusal(session, hit, worker, phase=phase)
+    hit.batch.qualification_type_id = None
+    assert refusal(session, hit, worker) == ""
+    hit.batch.qualification_type_id = "TVALIDATORS"
+    plan_grant(session, worker.id, VALIDATOR, **terms, months=1)  # type: ignore[arg-type]
+    assert refusal(session, hit, worker) == ""
+    assert "has ended" in refusal(session, hit, worker, now=NOON + timedelta(days=40))
 
 
 def test_an_allow_list_lets_in_whom_it_names_and_an_empty_one_nobody(session: Session) -> None:

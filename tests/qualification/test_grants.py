@@ -235,6 +235,20 @@ def test_a_failed_quiz_and_one_of_a_barred_worker_earn_nothing(session: Session,
     assert list(states) == [GrantState.ENDING]
 
 
+def test_an_older_quiz_that_is_counted_late_takes_no_newer_qualification_away(session: Session, ada: Worker) -> None:
+    assignment, result = opened(session, quiz_hit(session, "nli"), ada)
+    answer_quiz(session, assignment, answers(result), NOON)
+    newer = plan(session, ada, version=result.version.number + 1)
+    settle(session)
+
+    assert grants.count_result(session, assignment.id, ada.id, months=12, now=NOON)
+
+    assert newer is not None
+    assert newer.state is GrantState.GRANTED
+    assert grants.latest_grant(session, ada.id, KIND, ENDPOINT) is newer
+    assert settle(session) == []
+
+
 def test_what_the_marketplace_shows_is_taken_over_once(session: Session, ada: Worker) -> None:
     shown = {"version": 1, "value": 1, "endpoint": ENDPOINT, "granted_at": NOON, "reason": "", "months": 12}
 

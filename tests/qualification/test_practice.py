@@ -114,7 +114,7 @@ def test_what_failed_is_out_until_a_requester_lets_readers_judge_it(session: Ses
     for example in (fooling, other):
         graded(session, example, passed=False, words="It says the opposite.")
         assert validations.decide(session, example, NOON).verdict is Verdict.INVALID
-        assert example.override_reason == "Practice, not passed: It says the opposite."
+        assert example.override_reason == practice.NOT_PASSED
 
         validations.lift_override(session, example, NOON)
 

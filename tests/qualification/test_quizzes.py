@@ -242,6 +242,7 @@ def test_who_passed_or_holds_it_does_not_take_it_again(session: Session) -> None
     ada, bea = make.make_worker(session), make.make_worker(session)
     assignment, result = opened(session, quiz_hit(session), ada)
     answer_quiz(session, assignment, answers(result), NOON)
+    assignment.state = AssignmentState.SUBMITTED
     with pytest.raises(QuizNotOpen, match="passed this quiz already"):
         opened(session, quiz_hit(session), ada, after=DAY * 2)
 
@@ -250,6 +251,26 @@ def test_who_passed_or_holds_it_does_not_take_it_again(session: Session) -> None
     grants.plan_grant(session, bea.id, "writer:sentiment", now=NOON, **plan)
     with pytest.raises(QuizNotOpen, match="hold this qualification already"):
         opened(session, quiz_hit(session), bea)
+
+
+def test_a_passed_quiz_that_was_never_submitted_is_handed_in_with_the_next_hit(session: Session) -> None:
+    ada = make.make_worker(session)
+    left, result = opened(session, quiz_hit(session), ada)
+    answer_quiz(session, left, answers(result), NOON)
+    assert left.deadline_at is not None
+    soon = left.deadline_at - NOON + timedelta(minutes=59)
+    with pytest.raises(QuizNotOpen, match="passed this quiz already"):
+        opened(session, quiz_hit(session), ada, after=soon)
+
+    again, same = opened(session, quiz_hit(session), ada, after=soon + timedelta(minutes=1))
+
+    assert same is result
+    assert (again.state, result_of(session, again)) == (AssignmentState.SAVED, result)
+    assert result_of(session, left) is None
+    assert grants.count_result(session, again.id, ada.id, months=0, now=NOON + DAY)
+    assert grants.latest_grant(session, ada.id, "writer:sentiment", "http://127.0.0.1:8000") is not None
+    with pytest.raises(QuizNotOpen):
+        opened(session, quiz_hit(session), ada, after=DAY * 2)
 
 
 def test_whose_qualification_was_taken_away_can_not_earn_it_again_without_a_reset(session: Session) -> None:

@@ -95,7 +95,7 @@ def test_setting_aside_needs_a_reason_and_names_the_worker_by_pseudonym(session:
 
     [entry] = session.scalars(select(AuditEntry))
     assert (entry.action, entry.staff_name) == ("worker.set_aside", "robin")
-    assert entry.detail == {"worker": ada.pseudonym, "reason": "copied texts"}
+    assert entry.detail == {"worker": ada.pseudonym}
     assert words(session) == [(0, "workers who are offered other work for now", 1)]
     assert rules.take_back(session, clock, "hate", ada, by="robin")
     assert not rules.take_back(session, clock, "hate", ada, by="robin")
