@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from hits.models import Assignment, Hit, HitBatch, Round, Worker
 from hits.money import ZERO, display, from_cents, usd
-from hits.states import AssignmentState
+from hits.states import AssignmentState, HitKind
 from payments import reservations
 from payments.errors import InvalidBudget, OverBudget
 from payments.ledger import record_budget, record_release, record_reservation, round_code
@@ -379,6 +379,8 @@ def _paid_to(session: Session, scope: BudgetScope, payout: Payout, now: datetime
         .join(HitBatch, HitBatch.id == Hit.batch_id)
         .where(Assignment.worker_id == payout.worker_id)
         .where(Assignment.state.in_((AssignmentState.SUBMITTED, AssignmentState.APPROVED)))
+        # The reward of such a HIT pays a payout, which counts already.
+        .where(HitBatch.kind != HitKind.COMPENSATION)
     )
     return (session.scalar(statement) or ZERO) + (rewards or ZERO)
 

@@ -41,6 +41,9 @@ SCHEDULES: Final = (
 )
 
 
+#: The qualification of Masters, whose HITs cost more: MTurk's own and that of its sandbox.
+MASTERS: Final = frozenset({"2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"})
+
 #: What the marketplace that this process talks to charges. There is one for each process.
 _in_use: tuple[FeeSchedule, ...] = SCHEDULES
 
@@ -86,6 +89,11 @@ def schedule_on(day: date, schedules: Sequence[FeeSchedule] | None = None) -> Fe
     if not in_force:
         raise NoFeeSchedule(day)
     return max(in_force, key=lambda schedule: schedule.valid_from)
+
+
+def for_masters(requirements: Sequence[Mapping[str, Any]] | None) -> bool:
+    """Tell whether HITs with these requirements, as a batch keeps them, are reserved for Masters."""
+    return any(one["qualification_type_id"] in MASTERS and one["comparator"] == "Exists" for one in requirements or ())
 
 
 def reward_fee(reward: Decimal, max_assignments: int, *, on: date, masters: bool = False) -> Decimal:

@@ -16,7 +16,7 @@ from hits.money import ZERO, from_cents, to_cents
 from payments import reservations
 from payments.closed_months import in_open_month
 from payments.errors import AlreadyReversed, LedgerConflict, UnbalancedTransaction
-from payments.fees import bonus_fee, reward_fee
+from payments.fees import bonus_fee, for_masters, reward_fee
 from payments.models import Budget, LedgerTransaction, Payout, Posting, Reservation, TransactionKind
 
 
@@ -120,7 +120,12 @@ def record_reward(session: Session, assignment: Assignment, now: datetime) -> Le
     """
     hit = assignment.hit
     batch = hit.batch
-    fee = reward_fee(batch.reward, hit.max_assignments, on=(hit.created_at or now).date())
+    fee = reward_fee(
+        batch.reward,
+        hit.max_assignments,
+        on=(hit.created_at or now).date(),
+        masters=for_masters(batch.requirements),
+    )
     code, worker = round_code(batch.round), assignment.worker.pseudonym
     return _post_spending(
         session,

@@ -15,7 +15,7 @@ from hits.models import Assignment, Attempt, Example, Hit, HitBatch
 from hits.money import ZERO
 from hits.states import AssignmentState, HitKind, HitState, Moderation, Verdict
 from payments import budgets, reservations
-from payments.fees import bonus_fee, reward_fee
+from payments.fees import bonus_fee, for_masters, reward_fee
 from payments.models import Payout, PayoutState, Reservation
 from payments.rules import FOOLING_STREAK, IN_WORST_CASE, VERIFIED_FOOLING_EXAMPLE, Extras
 
@@ -84,7 +84,8 @@ def _release_one(session: Session, batch_id: int, still: _Open, now: datetime) -
 def needed(batch: HitBatch, still: _Open, reservation: Reservation) -> tuple[Decimal, Decimal, Decimal]:
     """Return what a batch can still cost in rewards, bonuses and validation, fees included."""
     on = batch.created_at.date()
-    reward = batch.reward + reward_fee(batch.reward, still.most_assignments, on=on)
+    masters = for_masters(batch.requirements)
+    reward = batch.reward + reward_fee(batch.reward, still.most_assignments, on=on, masters=masters)
     rewards = still.unpaid * reward
     extras = Extras.of(batch)
     each = sum((amount + bonus_fee(amount, on=on) for amount in (batch.bonus, extras.sure_bonus)), ZERO)

@@ -21,7 +21,7 @@ from hits.mturk.questions import external_question, notice_form
 from hits.states import HitKind, HitState
 from payments.budgets import reserve, reserve_for_validation
 from payments.errors import OverBudget
-from payments.fees import worst_case
+from payments.fees import for_masters, worst_case
 from payments.models import Reservation
 from qualification.requirements import check_requirements, from_json
 from qualification.validators import validator_requirement
@@ -127,7 +127,8 @@ def _reserve(session: Session, batch_id: int, now: datetime) -> None:
     places = session.scalars(
         select(Hit.max_assignments).where(Hit.batch_id == batch_id, Hit.mturk_hit_id.is_(None))
     ).all()
-    worst = [worst_case(1, count, batch.reward, batch.bonus, on=now.date()) for count in places]
+    masters = for_masters(batch.requirements)
+    worst = [worst_case(1, count, batch.reward, batch.bonus, on=now.date(), masters=masters) for count in places]
     amount = sum((one.total for one in worst), ZERO)
     try:
         if batch.kind is HitKind.VALIDATION:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ColumnElement, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
@@ -20,9 +20,10 @@ from hits.models import Assignment, Attempt, Consent, Example, Exposure, HitBatc
 from hits.models.people import erased_id
 from hits.money import ZERO, display
 from hits.mturk.client import MTurk
-from hits.states import AssignmentState, RejectionState, Verdict
+from hits.states import AssignmentState, Moderation, RejectionState, Verdict
 from hits.validations import release
 from payments.budgets import locked_limits
+from payments.due import due_bonuses
 from payments.models import OWED, Payout, PayoutState
 from qualification.grants import VALIDATOR
 from qualification.limits_models import ListEntry, PracticeGrade
@@ -140,8 +141,12 @@ def _plan(session: Session, worker: Worker, now: datetime, *, held: bool) -> Era
         .join(Example.attempt)
         .join(Attempt.hit)
         .join(HitBatch)
-        .where(Example.writer_id == worker.id, Example.fooled, HitBatch.bonus > ZERO)
-        .where(Example.verdict.in_((Verdict.PENDING, Verdict.FLAGGED)))
+        .where(Example.writer_id == worker.id, Example.fooled)
+        .where(or_(HitBatch.bonus > ZERO, HitBatch.extras.is_not(None)))
+        .where(
+            or_(Example.verdict.in_((Verdict.PENDING, Verdict.FLAGGED)), Example.moderation == Moderation.OPEN),
+            Example.retracted_at.is_(None),
+        )
     ).one()
     paid = session.scalar(
         select(func.sum(Payout.amount)).where(
@@ -175,6 +180,12 @@ def _obstacles(session: Session, worker: Worker, now: datetime, *, held: bool) -
         found.append(
             f"{owed[0]} payouts of {display(owed[1])} are owed or on their way. Settle them first:"
             " `dynahit payments settle`, and `dynahit payments status` shows what holds them up."
+        )
+    earned = [due.bonus.amount for due in due_bonuses(session) if due.assignment.worker_id == worker.id]
+    if earned:
+        found.append(
+            f"{len(earned)} bonuses of {display(sum(earned, ZERO))} are earned and not planned yet. Settle them first:"
+            " `dynahit payments settle`."
         )
     unconfirmed = session.scalar(
         select(func.count()).select_from(Payout).where(Payout.worker_id == worker.id, Payout.state == PayoutState.SENT)

@@ -15,7 +15,7 @@ from hits.models import Assignment, Hit, HitBatch
 from hits.money import ZERO, usd
 from hits.mturk.client import MTurk
 from hits.states import HitState
-from payments.fees import reward_fee
+from payments.fees import for_masters, reward_fee
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,22 @@ def plan_jobs(session: Session, mturk: MTurk, settings: Settings, clock: Clock) 
     """
     today = clock.now().date()
     open_hits = session.execute(
-        select(Hit.mturk_hit_id, Hit.max_assignments, HitBatch.reward)
+        select(Hit.mturk_hit_id, Hit.max_assignments, HitBatch.reward, HitBatch.requirements)
         .join(Hit.batch)
         .where(Hit.state == HitState.CREATED, HitBatch.endpoint == mturk.endpoint)
     ).all()
     session.rollback()
     approvals = to_review = 0
     approval_cost = ZERO
-    for mturk_hit_id, max_assignments, reward in open_hits:
+    for mturk_hit_id, max_assignments, reward, requirements in open_hits:
         submitted = [seen for seen in mturk.assignments(mturk_hit_id or "") if seen.status == "Submitted"]
         for seen in submitted:
             if _is_doubtful(session, seen.assignment_id):
                 to_review += 1
             else:
                 approvals += 1
-                approval_cost += reward + reward_fee(reward, max_assignments, on=today)
+                masters = for_masters(requirements)
+                approval_cost += reward + reward_fee(reward, max_assignments, on=today, masters=masters)
     groups = [group for _, groups in groups_due(session, settings, clock.now()) for group in groups]
     session.rollback()
     reward = usd(settings.validation_reward)

@@ -35,7 +35,7 @@ from hits.states import HitKind, HitState
 from hits.tasks import TaskSpec, digest_of, task
 from payments import budgets
 from payments.errors import OverBudget
-from payments.fees import WorstCase, reward_fee, schedule_on, worst_case
+from payments.fees import WorstCase, for_masters, reward_fee, schedule_on, worst_case
 from payments.rules import Extras
 from qualification.quiz_requirements import accepted_versions
 from qualification.quizzes import QuizFor, kind_of
@@ -134,6 +134,11 @@ class LaunchTerms:
             )
 
     @property
+    def masters(self) -> bool:
+        """Whether only Masters may take the HITs, which costs more."""
+        return for_masters([as_json(read_wanted(written).as_written) for written in self.requirements])
+
+    @property
     def extras(self) -> Extras:
         """What is paid besides the bonus. Raises InvalidInput, MoneyError."""
         return Extras(self.streak_length, self.streak_bonus, self.sure_percent, self.sure_bonus)
@@ -201,7 +206,7 @@ class LaunchPlan:
                 "There are fewer contexts than HITs: contexts are used again, the least used first,"
                 f" up to {self.most_hits_per_context} times here."
             )
-        if self.fee_percent > self.base_percent:
+        if self.terms.assignments >= self.many_assignments_from and self.fee_percent > self.base_percent:
             found.append(
                 f"{self.terms.assignments} assignments per HIT: from {self.many_assignments_from} on the fee on the"
                 f" reward is {self.fee_percent} % instead of {self.base_percent} %. HITs with fewer avoid that."
@@ -303,10 +308,13 @@ def plan_launch(
     today = clock.now().date()
     per_context = Counter(shown for shown, _ in pairs)
     further = terms.extras.most(missing * terms.assignments)
-    worst = worst_case(missing, terms.assignments, terms.reward, terms.bonus, on=today, further=further)
+    worst = worst_case(
+        missing, terms.assignments, terms.reward, terms.bonus, on=today, masters=terms.masters, further=further
+    )
     vote_cost = settings.validation_reward + reward_fee(settings.validation_reward, votes, on=today)
     schedule = schedule_on(today)
     share = schedule.base + (schedule.many_assignments if terms.assignments >= schedule.many_assignments_from else ZERO)
+    share += schedule.masters if terms.masters else ZERO
     goals = Counter(label for _, label in pairs)
     plan = LaunchPlan(
         terms=terms,

@@ -19,7 +19,7 @@ from hits.models.people import is_erased
 from hits.money import ZERO, display, from_cents
 from hits.mturk.errors import HitMissing
 from hits.states import AssignmentState
-from payments.fees import bonus_fee, reward_fee
+from payments.fees import bonus_fee, for_masters, reward_fee
 from payments.ledger import booked_balance, booked_deposits, marketplace_account, round_code
 from payments.models import (
     OWED,
@@ -152,10 +152,13 @@ class _Work:
     max_assignments: int
     #: The day whose prices count; None for work of a HIT that was never seen on the marketplace.
     day: date | None
+    masters: bool = False
 
     @property
     def cost(self) -> Decimal:
-        return self.reward + (reward_fee(self.reward, self.max_assignments, on=self.day) if self.day else ZERO)
+        if self.day is None:
+            return self.reward
+        return self.reward + reward_fee(self.reward, self.max_assignments, on=self.day, masters=self.masters)
 
 
 @dataclass
@@ -275,6 +278,7 @@ def _work(session: Session, hit_ids: Sequence[int]) -> dict[str, _Work]:
             HitBatch.reward,
             Hit.max_assignments,
             Hit.created_at,
+            HitBatch.requirements,
         )
         .join(Hit, Hit.id == Assignment.hit_id)
         .join(HitBatch, HitBatch.id == Hit.batch_id)
@@ -282,10 +286,11 @@ def _work(session: Session, hit_ids: Sequence[int]) -> dict[str, _Work]:
         .order_by(Assignment.id)
     )
     found = {}
-    for assignment_id, state, approved_at, reward, max_assignments, created_at in rows:
+    for assignment_id, state, approved_at, reward, max_assignments, created_at, requirements in rows:
         at = created_at or approved_at
         is_approved = state is AssignmentState.APPROVED
-        found[assignment_id] = _Work(is_approved, reward, max_assignments, at.date() if at else None)
+        masters = for_masters(requirements)
+        found[assignment_id] = _Work(is_approved, reward, max_assignments, at.date() if at else None, masters)
     return found
 
 

@@ -16,7 +16,7 @@ from hits.models import Assignment, Hit, HitBatch
 from hits.mturk.client import MTurk
 from hits.rejections import rejection_of
 from hits.states import AssignmentState, HitState
-from payments.fees import reward_fee
+from payments.fees import for_masters, reward_fee
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ def plan_review(session: Session, clock: Clock, mturk_assignment_id: str) -> Rev
     """Return what approving would do. Reads only. Raises NotFound, or Refused when nothing waits for a person."""
     row = waiting_assignment(session, mturk_assignment_id)
     batch, created_at = row.hit.batch, row.hit.created_at or clock.now()
-    fee = reward_fee(batch.reward, row.hit.max_assignments, on=created_at.date())
+    masters = for_masters(batch.requirements)
+    fee = reward_fee(batch.reward, row.hit.max_assignments, on=created_at.date(), masters=masters)
     plan = ReviewPlan(mturk_assignment_id, row.review_reason or "", batch.reward, fee)
     session.rollback()
     return plan

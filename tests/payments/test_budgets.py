@@ -192,6 +192,27 @@ def test_a_cap_defers_what_is_too_much_for_one_person(
     assert states.count(PayoutState.NO_BUDGET) == 2 - promised
 
 
+def test_the_cap_on_all_pay_counts_a_compensation_once(session: Session, clock: FixedClock) -> None:
+    batch = factories.make_batch(session, reward=usd("0.30"), bonus=usd("0.30"))
+    example = verified_example(session, batch=batch)
+    own = factories.make_batch(session, round=batch.round, kind=HitKind.COMPENSATION, reward=usd("0.50"), bonus=usd(0))
+    factories.make_assignment(
+        session,
+        hit=factories.make_hit(session, batch=own),
+        worker_id=example.writer_id,
+        state=AssignmentState.APPROVED,
+    )
+    [payout] = plan(session, clock.now())
+    payout.rule, payout.subject, payout.example_id = "compensation", "assignment:0", None
+    payout.amount, payout.state = usd("0.50"), PayoutState.COMPENSATED
+    # The reward, the compensation, and room for just one bonus.
+    set_budget(session, BudgetScope.WORKER, "", usd("1.10"), now=clock.now())
+
+    [bonus] = plan(session, clock.now())
+
+    assert bonus.state is PayoutState.APPROVED
+
+
 def test_a_cap_by_day_lets_the_rest_go_the_next_day(session: Session, clock: FixedClock) -> None:
     batch = factories.make_batch(session, bonus=usd("0.30"))
     first, second = verified_example(session, batch=batch), verified_example(session, batch=batch)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hits.marketplace import fees as marketplace_fees
 from hits.money import from_cents, to_cents, usd
 from payments.errors import InvalidFees, NoFeeSchedule
-from payments.fees import SCHEDULES, bonus_fee, read_schedules, reward_fee, use_schedules, worst_case
+from payments.fees import SCHEDULES, bonus_fee, for_masters, read_schedules, reward_fee, use_schedules, worst_case
 
 DAY = date(2026, 11, 30)
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -47,6 +47,15 @@ def test_the_fee_of_a_bonus_is_the_published_one(bonus: str, fee: str) -> None:
 
 def test_a_bonus_of_nothing_is_no_payment_and_has_no_fee() -> None:
     assert bonus_fee(usd(0), on=DAY) == 0
+
+
+@pytest.mark.parametrize("qualification", ["2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"])
+def test_only_hits_that_ask_for_masters_cost_more(qualification: str) -> None:
+    other = {"qualification_type_id": "000000000000000000L0", "comparator": "Exists"}
+
+    assert for_masters([other, {"qualification_type_id": qualification, "comparator": "Exists"}])
+    assert not for_masters([other, {"qualification_type_id": qualification, "comparator": "DoesNotExist"}])
+    assert not for_masters(None)
 
 
 @given(cents=st.integers(0, 1_000_000), max_assignments=st.integers(1, 40), masters=st.booleans())

@@ -112,6 +112,16 @@ def test_a_reward_is_booked_once_with_its_fee(session: Session) -> None:
     assert booked.at == assignment.approved_at
 
 
+def test_work_of_masters_is_booked_with_the_fee_that_it_costs(session: Session) -> None:
+    asked = {"qualification_type_id": "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "comparator": "Exists"}
+    batch = factories.make_batch(session, reward=usd("1.00"), requirements=[asked])
+    hit = factories.make_hit(session, batch=batch)
+
+    record_reward(session, factories.make_assignment(session, hit=hit, state=AssignmentState.APPROVED), NOON)
+
+    assert booked_balance(session, batch.endpoint) == -usd("1.25")
+
+
 def test_a_reward_of_nothing_books_its_fee_only(session: Session) -> None:
     hit = factories.make_hit(session, batch=factories.make_batch(session, reward=usd(0)))
     assignment = factories.make_assignment(session, hit=hit, state=AssignmentState.APPROVED)

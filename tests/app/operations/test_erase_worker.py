@@ -35,7 +35,9 @@ from tests.factories import (
     PSEUDONYM_KEY,
     make_assignment,
     make_attempt,
+    make_batch,
     make_example,
+    make_hit,
     make_validation_hit,
     make_vote,
     make_worker,
@@ -118,7 +120,8 @@ def person(session: Session) -> Worker:
     worker = make_worker(session, mturk_worker_id="AERASEME")
     consent = text_of(session, "We store what you write.", NOON)
     agree(session, "AERASEME", consent, str(consent.id), key=PSEUDONYM_KEY, now=NOON)
-    paid = make_assignment(session, worker=worker, state=AssignmentState.APPROVED, why="secret remark")
+    unpromised = make_hit(session, batch=make_batch(session, bonus=Decimal("0.00")))
+    paid = make_assignment(session, hit=unpromised, worker=worker, state=AssignmentState.APPROVED, why="secret remark")
     example = make_example(
         session,
         attempt=make_attempt(session, assignment=paid, answer={"statement": "A kept statement."}),
@@ -283,6 +286,18 @@ def test_a_qualification_that_is_held_stands_in_the_way(
     market.mturk.revoke(type_id, holder)
     erase(session, market, settings, clock, worker.pseudonym)
     assert session.query(QualificationGrant).count() == 0
+
+
+def test_a_bonus_that_was_earned_and_that_no_pass_has_planned_yet_stands_in_the_way(
+    session: Session, market: Market, settings: Settings, clock: FixedClock, person: Worker
+) -> None:
+    done = make_assignment(session, worker=person, state=AssignmentState.APPROVED)
+    example = make_example(session, attempt=make_attempt(session, assignment=done))
+    example.verdict, example.final_label = Verdict.VALID_AND_MODEL_WRONG, example.goal_label
+    session.commit()
+
+    with pytest.raises(Refused, match=r"1 bonuses of \$0\.30 are earned and not planned yet"):
+        erase(session, market, settings, clock, person.pseudonym, give_up_bonuses=True)
 
 
 def test_statements_that_could_still_earn_are_given_up_only_if_said(

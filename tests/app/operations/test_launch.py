@@ -322,6 +322,23 @@ def test_ten_assignments_show_the_higher_fee(
     assert any("40 %" in note for note in plan.notes)
 
 
+def test_hits_for_masters_are_planned_and_set_aside_with_what_the_marketplace_holds_for_them(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    for_masters = terms(requirements=("masters held",))
+    plan = plan_launch(session, market.mturk, settings, clock, for_masters, CONTEXTS)
+
+    launch_batch(session, market.mturk, settings, clock, for_masters, CONTEXTS)
+
+    assert plan.worst.reward_fees == 3 * Decimal("0.08")
+    assert plan.fee_percent == 25
+    assert not any("HITs with fewer avoid that" in note for note in plan.notes)
+    assert market.engine.balance(market.requester_id).on_hold == plan.worst.hold
+    assert session.scalars(select(Reservation.held)).one() == plan.cost
+    without = plan_launch(session, market.mturk, settings, clock, terms(requirements=("masters not held",)), CONTEXTS)
+    assert without.worst.reward_fees == 3 * Decimal("0.06")
+
+
 def test_a_balance_that_is_too_small_stops_before_the_first_hit(
     session: Session, settings: Settings, clock: FixedClock
 ) -> None:
