@@ -16,12 +16,14 @@ from app.models import AuditEntry
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import NotFound, Refused
-from hits.models import Assignment, Attempt, Consent, Example, Exposure, HitBatch, Rejection, Vote, Worker
+from hits.models import Assignment, Attempt, Consent, Example, Exposure, Hit, HitBatch, Rejection, Vote, Worker
 from hits.models.people import erased_id
 from hits.money import ZERO, display
 from hits.mturk.client import MTurk
+from hits.mturk.errors import AssignmentMissing, InvalidAssignmentState
 from hits.states import AssignmentState, Moderation, RejectionState, Verdict
 from hits.validations import release
+from hits.validations.queue import UNSUBMITTED_AFTER
 from payments.budgets import locked_limits
 from payments.due import due_bonuses
 from payments.models import OWED, Payout, PayoutState
@@ -57,7 +59,8 @@ def plan_erase(session: Session, mturk: MTurk, settings: Settings, clock: Clock,
     worker_id, mturk_worker_id = worker.id, worker.mturk_worker_id
     session.commit()
     held = _holds_on_marketplace(mturk, settings, mturk_worker_id)
-    plan = _plan(session, session.get_one(Worker, worker_id), clock.now(), held=held)
+    lapsed = _lapsed(session, mturk, worker_id, clock.now())
+    plan = _plan(session, session.get_one(Worker, worker_id), clock.now(), held=held, lapsed=lapsed)
     session.rollback()
     return plan
 
@@ -82,13 +85,14 @@ def erase_worker(
     session.commit()
     held = _holds_on_marketplace(mturk, settings, mturk_worker_id)
     now = clock.now()
+    lapsed = _lapsed(session, mturk, worker_id, now)
     # Nothing is planned or paid while this goes on: planners wait for the budgets, everything else for the row.
     locked_limits(session, now)
     worker = session.get_one(Worker, worker_id, populate_existing=True, with_for_update=True)
     if worker.erased_at is not None:
         session.rollback()
         raise NotFound(f"{who!r} was erased in the meantime. Nothing was changed.")
-    plan = _plan(session, worker, now, held=held)
+    plan = _plan(session, worker, now, held=held, lapsed=lapsed)
     obstacles = list(plan.obstacles)
     if plan.undecided and not give_up_bonuses:
         obstacles.append(
@@ -131,7 +135,26 @@ def _holds_on_marketplace(mturk: MTurk, settings: Settings, mturk_worker_id: str
     return any(seen.worker_id == mturk_worker_id for seen in mturk.holders(type_id))
 
 
-def _plan(session: Session, worker: Worker, now: datetime, *, held: bool) -> ErasePlan:
+def _lapsed(session: Session, mturk: MTurk, worker_id: int, now: datetime) -> frozenset[int]:
+    """Return the ids of saved assignments whose time ran out and that the marketplace never got: nothing follows."""
+    rows = session.execute(
+        select(Assignment.id, Assignment.mturk_assignment_id)
+        .join(Assignment.hit)
+        .join(Hit.batch)
+        .where(Assignment.worker_id == worker_id, Assignment.state == AssignmentState.SAVED)
+        .where(Assignment.deadline_at <= now - UNSUBMITTED_AFTER, HitBatch.endpoint == mturk.endpoint)
+    ).all()
+    session.commit()
+    found = set()
+    for assignment_id, name in rows:
+        try:
+            mturk.assignment(name)
+        except (AssignmentMissing, InvalidAssignmentState):
+            found.add(assignment_id)
+    return frozenset(found)
+
+
+def _plan(session: Session, worker: Worker, now: datetime, *, held: bool, lapsed: frozenset[int]) -> ErasePlan:
     def count(table: type, *where: ColumnElement[bool]) -> int:
         return session.scalar(select(func.count()).select_from(table).where(*where)) or 0
 
@@ -165,11 +188,11 @@ def _plan(session: Session, worker: Worker, now: datetime, *, held: bool) -> Era
         paid=paid or ZERO,
         undecided=undecided[0],
         possible_bonus=undecided[1] or ZERO,
-        obstacles=tuple(_obstacles(session, worker, now, held=held)),
+        obstacles=tuple(_obstacles(session, worker, now, held=held, lapsed=lapsed)),
     )
 
 
-def _obstacles(session: Session, worker: Worker, now: datetime, *, held: bool) -> list[str]:
+def _obstacles(session: Session, worker: Worker, now: datetime, *, held: bool, lapsed: frozenset[int]) -> list[str]:
     found = []
     owed = session.execute(
         select(func.count(), func.sum(Payout.amount)).where(
@@ -200,6 +223,7 @@ def _obstacles(session: Session, worker: Worker, now: datetime, *, held: bool) -
         select(func.count())
         .select_from(Assignment)
         .where(mine, Assignment.state.in_((AssignmentState.SAVED, AssignmentState.SUBMITTED)))
+        .where(Assignment.id.not_in(lapsed))
     )
     if waiting:
         found.append(
@@ -238,7 +262,8 @@ def _not_handed_in(worker: Worker) -> tuple[ColumnElement[bool], ...]:
 
 def _remove(session: Session, worker: Worker, now: datetime) -> None:
     mine = Assignment.worker_id == worker.id
-    for assignment in session.scalars(select(Assignment).where(mine, Assignment.state == AssignmentState.OPENED)):
+    left = (AssignmentState.OPENED, AssignmentState.SAVED)
+    for assignment in session.scalars(select(Assignment).where(mine, Assignment.state.in_(left))):
         release(session, assignment)
     statements = (
         delete(Consent).where(Consent.worker_id == worker.id),

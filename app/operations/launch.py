@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from app.operations.create_hits import OnCreated, create_hits, new_reference, new_token
 from app.operations.grant import asked_quiz
 from app.operations.requirements import mirror_lists, requirements_for
-from app.operations.validation_hits import minutes_for
+from app.operations.validation_hits import below_floor as validation_below_floor
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import InvalidInput, Refused
@@ -437,14 +437,8 @@ def below_floor(settings: Settings, terms: LaunchTerms) -> tuple[str, ...]:
             f"The reward comes to {display(offered)} an hour, and the floor (DYNAHIT_WAGE_FLOOR) is {display(floor)}:"
             f" for {terms.minutes} minutes that is {display(least)}."
         )
-    minutes = minutes_for(settings.validation_items)
-    reading = stated_wage(settings.validation_reward, minutes)
-    if reading < floor:
-        least = (floor * minutes / 60).quantize(CENT, rounding=ROUND_UP)
-        found.append(
-            f"Validation comes to {display(reading)} an hour, and the floor (DYNAHIT_WAGE_FLOOR) is {display(floor)}:"
-            f" for {minutes} minutes set DYNAHIT_VALIDATION_REWARD to {least} or more."
-        )
+    if (reading := validation_below_floor(settings)) is not None:
+        found.append(reading)
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import ROUND_UP
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
@@ -20,8 +21,9 @@ from app.operations.requirements import requirements_for
 from app.settings import Settings
 from hits import validations
 from hits.clock import Clock
+from hits.errors import Refused
 from hits.models import Example, Hit, HitBatch, Round
-from hits.money import ZERO, usd
+from hits.money import CENT, ZERO, display, usd
 from hits.mturk.client import MTurk, Requirement
 from hits.states import HitKind, HitState, Verdict
 from hits.tasks import TaskSpec, task
@@ -29,6 +31,7 @@ from hits.validations import Shortage
 from qualification.quizzes import QuizFor
 from qualification.requirements import as_json
 from qualification.validators import validator_type
+from qualification.wages import stated_wage
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +40,10 @@ AUTO_APPROVAL = timedelta(days=3)
 #: Time per statement that is stated to validators, and the time they have for the whole HIT.
 SECONDS_PER_ITEM = 20
 ASSIGNMENT_TIME = timedelta(minutes=30)
+
+
+class ValidationBelowFloor(Refused):
+    """Validation HITs would pay less by the hour than the floor, and nobody has said why."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,8 @@ class Group:
 def open_validation_hits(session: Session, mturk: MTurk, settings: Settings, clock: Clock) -> int:
     """Create the validation HITs that are due and return how many; HITs that a crash left half-made come first.
 
-    Raises MTurkError; what was created by then is stored.
+    Raises MTurkError; what was created by then is stored. Raises ValidationBelowFloor where the pay has fallen below
+    the floor and no launch of the round has said why; HITs of other rounds are opened first.
     """
     unfinished = list(unfinished_batches(session, mturk.endpoint, HitKind.VALIDATION))
     session.commit()
@@ -61,8 +69,14 @@ def open_validation_hits(session: Session, mturk: MTurk, settings: Settings, clo
     if not due:
         return opened
     general = validator_type(mturk, settings.validator_qualification)
+    low, too_low = below_floor(settings), []
     for round_id, groups in due:
         round_ = session.get_one(Round, round_id)
+        reason = _wage_reason(session, round_id) if low is not None else None
+        if low is not None and reason is None:
+            too_low.append(f"round {round_.number} of {round_.task_code}")
+            session.commit()
+            continue
         task_code = round_.task_code
         asked = requirements_for(session, mturk, settings, task_code, round_.number, HitKind.VALIDATION, besides=1)
         by_quiz = _asked_quiz(session, mturk, settings, task_code)
@@ -79,10 +93,36 @@ def open_validation_hits(session: Session, mturk: MTurk, settings: Settings, clo
                 general if earned is None else None,
                 for_seniors=for_seniors,
                 asked=asked if earned is None else (earned, *asked),
+                wage_reason=reason,
             )
             if batch_id is not None:
                 opened += create_hits(session, mturk, settings, clock, batch_id)
+    if too_low:
+        raise ValidationBelowFloor(f"{low} None is opened for {', '.join(too_low)} until then.")
     return opened
+
+
+def _wage_reason(session: Session, round_id: int) -> str | None:
+    """Return what the round's last launch below the floor gave as its reason; it was shown the readers' pay as well."""
+    return session.scalar(
+        select(HitBatch.wage_reason)
+        .where(HitBatch.round_id == round_id, HitBatch.kind == HitKind.CREATION, HitBatch.wage_reason.is_not(None))
+        .order_by(HitBatch.id.desc())
+        .limit(1)
+    )
+
+
+def below_floor(settings: Settings) -> str | None:
+    """Return in a sentence that validation pays less by the hour than the floor, None where it does not."""
+    floor, minutes = settings.wage_floor, minutes_for(settings.validation_items)
+    offered = stated_wage(settings.validation_reward, minutes)
+    if floor is None or offered >= floor:
+        return None
+    least = (floor * minutes / 60).quantize(CENT, rounding=ROUND_UP)
+    return (
+        f"Validation comes to {display(offered)} an hour, and the floor (DYNAHIT_WAGE_FLOOR) is {display(floor)}:"
+        f" for {minutes} minutes set DYNAHIT_VALIDATION_REWARD to {least} or more."
+    )
 
 
 def _asked_quiz(session: Session, mturk: MTurk, settings: Settings, task_code: str) -> Requirement | None:
@@ -144,6 +184,7 @@ def _store_rows(
     *,
     for_seniors: bool,
     asked: Sequence[Requirement],
+    wage_reason: str | None,
 ) -> int | None:
     """Commit a batch with the planned HITs that are due; None when another process was faster."""
     # The lock makes looking and writing one step, so that two processes don't open the same HITs.
@@ -173,6 +214,7 @@ def _store_rows(
         requirements=[as_json(one) for one in asked] or None,
         items=settings.validation_items,
         senior_value=round_.senior_value if for_seniors else None,
+        wage_reason=wage_reason,
         created_at=now,
     )
     session.add(batch)

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from hits.errors import NotFound
 from hits.export.stored import PAGE, StoredExample, stored_examples
 from hits.models import Attempt, Example, Round
+from hits.states import PracticeState
 from hits.tasks import task
 
 #: Rises when a field changes its name or meaning.
@@ -36,13 +37,15 @@ def export_round(session: Session, task_code: str, number: int) -> Iterator[dict
 
     ``answer`` holds a marked answer as text and ``NAME_start``, counted in Unicode characters of the context field; the
     model's own, ``model.answer``, likewise. ``verdict`` is ``not_validated`` where the model was right. ``tries`` is
-    how many the writer had used by then. Retracted examples, worker and assignment ids never appear.
+    how many the writer had used by then. Retracted examples, practice that no reviewer has graded yet, worker and
+    assignment ids never appear; practice that did not pass is ``invalid``.
     """
     round_ = find_round(session, task_code, number)
     of_round = (
         select(Example.id)
         .join(Example.attempt)
         .where(Example.round_id == round_.id, Example.retracted_at.is_(None))
+        .where(Example.practice_state.is_distinct_from(PracticeState.WAITING))
         .order_by(Attempt.asked_at, Attempt.id)
     )
     ids = session.scalars(of_round).all()

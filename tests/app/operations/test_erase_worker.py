@@ -12,9 +12,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
+from app.operations.admission_rules import set_aside
 from app.operations.approve import approve_submitted
 from app.operations.collect import collect
 from app.operations.erase_worker import erase_worker, plan_erase
+from app.operations.grant import grant_by_hand, revoke
+from app.operations.practice import grade_practice
 from app.operations.settle import settle
 from app.settings import Settings
 from hits.clock import FixedClock
@@ -24,8 +27,9 @@ from hits.errors import NotFound, Refused
 from hits.exposure import show
 from hits.models import Assignment, Attempt, Consent, Example, Exposure, Rejection, Vote, Worker
 from hits.models.people import worker_for
-from hits.states import AssignmentState, BadFaith, RejectionState, Verdict
+from hits.states import AssignmentState, BadFaith, PracticeState, RejectionState, Verdict
 from payments.models import Payout, PayoutState, Posting
+from qualification.grants import VALIDATOR
 from qualification.limits_models import ListEntry, ListKind, PracticeGrade
 from qualification.models import Level, LevelChange, QualificationGrant
 from qualification.validators import validator_type
@@ -270,6 +274,62 @@ def test_work_in_hand_or_handed_in_stands_in_the_way(
     assert "2 assignments are handed in" in str(refused.value)
     assert "1 assignments are being worked on" in str(refused.value)
     assert "AERASEME" not in str(refused.value)
+
+
+def test_saved_work_that_the_marketplace_never_got_does_not_stand_in_the_way_for_ever(
+    crowd: Crowd, hits: list[str], clock: FixedClock
+) -> None:
+    common = (crowd.session, crowd.market.mturk, crowd.settings, clock)
+    ada = crowd.market.person("ada")
+    left = crowd.open(ada, hits[0])
+    crowd.ask(left, "I never sent this one.", fools=True)
+    crowd.save(left)
+    # An hour for the work, and one until it counts as never sent.
+    clock.advance(timedelta(hours=1, minutes=59))
+    with pytest.raises(Refused, match="1 assignments are handed in"):
+        erase_worker(*common, ada, by="robin")
+
+    clock.advance(timedelta(minutes=1))
+    erase_worker(*common, ada, by="robin")
+
+    assert ada not in everything(crowd.session)
+    assert "I never sent this one." not in everything(crowd.session)
+
+
+def test_work_that_the_marketplace_got_and_we_have_not_seen_stands_in_the_way(
+    crowd: Crowd, hits: list[str], clock: FixedClock
+) -> None:
+    ada = crowd.market.person("ada")
+    crowd.write(ada, hits[0], {"The good old queue.": True})
+    clock.advance(timedelta(days=1))
+
+    with pytest.raises(Refused, match="1 assignments are handed in"):
+        erase_worker(crowd.session, crowd.market.mturk, crowd.settings, clock, ada, by="robin")
+
+
+def test_what_staff_wrote_about_a_person_is_nowhere_afterwards(
+    crowd: Crowd, hits: list[str], clock: FixedClock
+) -> None:
+    """Through the commands and pages that keep it, so that no copy of theirs is left."""
+    session, market, settings = crowd.session, crowd.market, crowd.settings
+    ada = market.person("ada")
+    crowd.write(ada, hits[0], {"The good old queue.": True})
+    collect(session, market.mturk, settings, clock)
+    approve_submitted(session, market.mturk, clock)
+    [example] = session.scalars(select(Example))
+    example.practice_state = PracticeState.WAITING
+    session.commit()
+    worker, named = example.writer, example.attempt.public_id
+    grade_practice(session, clock, named, passed=False, words="secret of the grade", by="robin")
+    set_aside(session, clock, "sentiment", worker, reason="secret of the list", by="robin")
+    common = (session, market.mturk, settings, clock, worker, VALIDATOR)
+    grant_by_hand(*common, reason="secret of the grant", by="robin")
+    revoke(*common, reason="secret of the end", by="robin")
+    assert everything(session).count("secret of") == 3
+
+    erase_worker(session, market.mturk, settings, clock, ada, by="robin")
+
+    assert "secret of" not in everything(session)
 
 
 def test_a_qualification_that_is_held_stands_in_the_way(

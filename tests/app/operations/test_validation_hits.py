@@ -13,7 +13,7 @@ from app.operations.collect import collect
 from app.operations.create_hits import create_hits
 from app.operations.decide import decide_pending
 from app.operations.launch import launch_batch
-from app.operations.validation_hits import Group, grouped, open_validation_hits
+from app.operations.validation_hits import Group, ValidationBelowFloor, grouped, open_validation_hits
 from app.settings import Settings
 from hits import validations
 from hits.clock import FixedClock
@@ -22,6 +22,7 @@ from hits.models import Example, Hit, HitBatch
 from hits.mturk.errors import RequirementsMismatch
 from hits.states import HitKind, HitState, Verdict
 from hits.validations import Shortage
+from tests import market as markets
 from tests.app.operations.conftest import CONTEXTS, terms
 from tests.app.operations.crashes import Killed, killed_at
 from tests.app.operations.people import Crowd, assignment_row
@@ -81,6 +82,33 @@ def test_a_smaller_hit_is_due_when_its_oldest_example_has_waited() -> None:
 
     assert grouped(waiting, items=10, wait=timedelta(seconds=60), now=NOON) == [Group(2, (2, 1, 3))]
     assert grouped(waiting[::2], items=10, wait=timedelta(seconds=60), now=NOON) == []
+
+
+def test_none_is_opened_below_the_wage_floor_unless_the_launch_has_said_why(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits[:1])
+    crowd.clock.advance(timedelta(seconds=60))
+    # 10 statements are 4 minutes.
+    risen = markets.settings(wage_floor="12.00", validation_reward="0.60")
+
+    with pytest.raises(ValidationBelowFloor, match=r"\$9\.00 an hour.*DYNAHIT_VALIDATION_REWARD to 0\.80"):
+        open_validation_hits(crowd.session, crowd.market.mturk, risen, crowd.clock)
+    crowd.session.rollback()
+    assert validation_rows(crowd.session) == []
+    writing = crowd.session.scalars(select(HitBatch).where(HitBatch.kind == HitKind.CREATION)).one()
+    writing.wage_reason = "Students who are paid otherwise."
+    crowd.session.commit()
+
+    assert open_validation_hits(crowd.session, crowd.market.mturk, risen, crowd.clock) == 1
+    assert validation_rows(crowd.session)[0].batch.wage_reason == "Students who are paid otherwise."
+
+
+def test_at_the_wage_floor_readers_are_asked(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits[:1])
+    crowd.clock.advance(timedelta(seconds=60))
+    at_it = markets.settings(wage_floor="12.00", validation_reward="0.80")
+
+    assert open_validation_hits(crowd.session, crowd.market.mturk, at_it, crowd.clock) == 1
+    assert validation_rows(crowd.session)[0].batch.wage_reason is None
 
 
 def test_examples_that_want_other_numbers_of_votes_do_not_share_a_hit() -> None:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from hits import export, validations
 from hits.clock import FixedClock
 from hits.errors import NotFound
-from hits.states import AssignmentState
+from hits.states import AssignmentState, PracticeState, Verdict
 from tests import factories as make
 
 
@@ -33,6 +33,18 @@ def test_a_row_tells_the_whole_story_without_naming_the_worker(session: Session,
     for person in (example.writer, *(vote.validator for vote in votes)):
         assert person.mturk_worker_id not in text
     assert example.attempt.assignment.mturk_assignment_id not in text
+
+
+def test_practice_is_exported_once_a_reviewer_has_graded_it(session: Session) -> None:
+    waits = make.make_example(session, fooled=False, verdict=Verdict.NOT_VALIDATED)
+    waits.practice_state = PracticeState.WAITING
+    session.flush()
+    assert list(export.export_round(session, "sentiment", 1)) == []
+
+    waits.practice_state = PracticeState.PASSED
+    session.flush()
+
+    assert [row["id"] for row in export.export_round(session, "sentiment", 1)] == [waits.attempt.public_id]
 
 
 def test_only_collected_attempts_are_exported_in_the_order_they_were_asked(session: Session) -> None:
