@@ -60,6 +60,11 @@ def context_subject(context_id: int) -> str:
     return f"context:{context_id}"
 
 
+def quiz_subject(item_id: str) -> str:
+    """Return the name under which a question of a quiz is counted."""
+    return f"quiz:{item_id}"
+
+
 def break_due(numbers: Iterable[int], break_after: int) -> bool:
     """Tell whether one of these texts of the day is one after which a break is due."""
     return any(number % break_after == 0 for number in numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from flask import Blueprint, render_template, request
@@ -16,7 +16,8 @@ from app.services import services
 from app.worker.answers import Piece, marked
 from app.worker.guard import claimed_assignment, current_frame, hit_of, opened_assignment, token_for
 from app.worker.views import FieldError, hand_in
-from hits.errors import AlreadySubmitted, InvalidAnswer, Refused
+from hits.errors import AlreadySubmitted, DayIsFull, InvalidAnswer, NotShown, Refused
+from hits.exposure import break_due, quiz_subject, show, shown_in
 from hits.models import Assignment, Hit
 from hits.states import COLLECTED, AssignmentState, HitKind
 from hits.tasks import task
@@ -41,11 +42,13 @@ class Text:
 
 @dataclass(frozen=True)
 class Question:
-    """One question as its page shows it; nothing in it depends on the key."""
+    """One question as its page shows it; nothing in it depends on the key. A covered one has no texts yet."""
 
+    item_id: str
     field: str
     texts: tuple[Text, ...]
     given: str
+    covered: bool
 
 
 @bp.get("/<reference>")
@@ -67,6 +70,8 @@ def answers() -> ResponseReturnValue:
     assignment = claimed_assignment(HitKind.QUALIFICATION)
     assignment_id = assignment.id
     given = _given()
+    if assignment.state is AssignmentState.OPENED and _covered(assignment, given):
+        raise NotShown
     try:
         score_quiz(db.session(), services().clock, assignment_id, given)
     except InvalidAnswer as error:
@@ -80,6 +85,36 @@ def answers() -> ResponseReturnValue:
     return _page(db.session.get_one(Assignment, assignment_id))
 
 
+@bp.post("/reveal")
+@limiter.limit(limits.VOTE)
+def reveal() -> ResponseReturnValue:
+    """Show a question, of a task whose texts are shown only to those who ask for them; answers on the page stay."""
+    known = services()
+    assignment = claimed_assignment(HitKind.QUALIFICATION)
+    assignment_id = assignment.id
+    given, item_id = _given(), request.form.get("question", "")
+    result = result_of(db.session(), assignment)
+    if result is None or item_id not in result.items:
+        raise Refused("This question is not asked in this HIT. Nothing was stored; load the page again.")
+    try:
+        if assignment.state is AssignmentState.OPENED and _covered(assignment, (item_id,)):
+            subject = quiz_subject(item_id)
+            show(db.session(), assignment, subject, cap=known.settings.exposure_cap, now=known.clock.now())
+        db.session.commit()
+    except DayIsFull as error:
+        db.session.rollback()
+        return _page(db.session.get_one(Assignment, assignment_id), given=given, refusal=str(error)), 409
+    return _page(db.session.get_one(Assignment, assignment_id), given=given, shown=item_id)
+
+
+def _covered(assignment: Assignment, item_ids: Iterable[str]) -> set[str]:
+    """Return which of these questions the worker has not asked for yet, of a task with disturbing texts."""
+    if task(assignment.hit.batch.round.task_code).content_warning is None:
+        return set()
+    seen = shown_in(db.session(), assignment)
+    return {item_id for item_id in item_ids if quiz_subject(item_id) not in seen}
+
+
 def _given() -> dict[str, str]:
     fields = [name for name in request.form if name.startswith(FIELD)]
     if any(len(request.form.getlist(name)) > 1 for name in fields):
@@ -88,7 +123,12 @@ def _given() -> dict[str, str]:
 
 
 def _page(
-    assignment: Assignment, *, given: Mapping[str, str] | None = None, field_error: FieldError | None = None
+    assignment: Assignment,
+    *,
+    given: Mapping[str, str] | None = None,
+    field_error: FieldError | None = None,
+    refusal: str = "",
+    shown: str = "",
 ) -> str:
     known = services()
     if assignment.state is not AssignmentState.OPENED:
@@ -110,16 +150,29 @@ def _page(
         **_terms(assignment.hit),
         token=token_for(assignment),
         number=tries_used(db.session(), result) + 1,
-        questions=_questions(result, given or {}),
+        questions=_questions(result, given or {}, _covered(assignment, result.items)),
         field_error=field_error,
+        refusal=refusal,
+        shown=shown,
+        break_due=break_due(shown_in(db.session(), assignment).values(), known.settings.break_after),
+        support_line=known.settings.support_line,
         seconds_left=(assignment.deadline_at - now).total_seconds() if assignment.deadline_at else None,
     )
 
 
-def _questions(result: QuizResult, given: Mapping[str, str]) -> list[Question]:
+def _questions(result: QuizResult, given: Mapping[str, str], covered: Collection[str]) -> list[Question]:
     asked = from_json(result.version.content)
     items = [asked.item(item_id).asked for item_id in result.items]
-    return [Question(FIELD + item.id, texts_of(item.parts), given.get(item.id, "")) for item in items]
+    return [
+        Question(
+            item.id,
+            FIELD + item.id,
+            () if item.id in covered else texts_of(item.parts),
+            given.get(item.id, ""),
+            item.id in covered,
+        )
+        for item in items
+    ]
 
 
 def texts_of(parts: tuple[Part, ...]) -> tuple[Text, ...]:

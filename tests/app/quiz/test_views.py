@@ -16,8 +16,9 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session, sessionmaker
 from werkzeug.test import TestResponse
 
+from app.settings import Settings
 from hits.clock import FixedClock
-from hits.models import Assignment, Hit, Worker
+from hits.models import Assignment, Exposure, Hit, Worker
 from hits.states import AssignmentState
 from qualification import grants, quizzes
 from qualification.models import QualificationGrant, QuizResult, QuizVersion
@@ -359,3 +360,64 @@ def test_the_marked_answer_is_marked_in_its_passage(
         [mark] = item.select("mark.mine")
         quoted = item.select("blockquote")[-1].get_text()
         assert mark.get_text().casefold() == quoted.casefold()
+
+
+@pytest.fixture
+def disturbing(session_factory: sessionmaker[Session]) -> Hit:
+    """A quiz HIT of the validators of hate speech."""
+    return made(session_factory, "hate", "validator")[0]
+
+
+def asked_for(client: FlaskClient, page: TestResponse, item_id: str, **given: str) -> TestResponse:
+    """The page after "Show question" was pressed, with what was answered by then."""
+    return client.post("/quiz/reveal", data={"token": token_in(page), "question": item_id, **given})
+
+
+def test_a_disturbing_question_is_shown_when_it_is_asked_for_and_counted_once(
+    client: FlaskClient, disturbing: Hit, rows: Rows, session_factory: sessionmaker[Session]
+) -> None:
+    preview = client.get(f"/quiz/{disturbing.reference}", query_string={"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"})
+    quiz = quiz_for("hate", "validator")
+    assert not any(part.text in preview.text for example in quiz.examples for part in example.parts)
+
+    page = open_quiz(client, disturbing)
+    row, right = result(session_factory)
+    texts = {item_id: quiz.item(item_id).parts[-1].text for item_id in row.items}
+    assert not any(text in soup(page).get_text() for text in texts.values())
+    first, second, *_ = row.items
+    assert send(client, token_in(page), right).status_code == 409
+    assert rows(QuizResult)[0].answered_at is None
+
+    shown = asked_for(client, page, first)
+    again = asked_for(client, shown, first, **fields({first: right[first]}))
+
+    assert texts[first] in soup(again).get_text()
+    assert texts[second] not in soup(again).get_text()
+    assert soup(again).find("input", {"name": f"answer-{first}", "value": right[first], "checked": True})
+    assert [one.subject for one in rows(Exposure)] == [f"quiz:{first}"]
+    for item_id in row.items[1:]:
+        again = asked_for(client, again, item_id)
+    assert "7 of 7 right: passed" in send(client, token_in(again), right).text
+
+
+def test_beyond_the_cap_no_further_question_is_shown_and_no_forged_one(
+    client: FlaskClient, disturbing: Hit, rows: Rows, session_factory: sessionmaker[Session], settings: Settings
+) -> None:
+    page = open_quiz(client, disturbing)
+    row, right = result(session_factory)
+    first, second, *_ = row.items
+    other = next(item.id for item in quiz_for("hate", "validator").items if item.id not in row.items)
+    assert asked_for(client, page, other).status_code == 409
+    assert rows(Exposure) == []
+    asked_for(client, page, first)
+    with session_factory() as session:
+        session.execute(update(Exposure).values(number=settings.exposure_cap))
+        session.commit()
+
+    full = asked_for(client, page, second, **fields({first: right[first]}))
+
+    assert full.status_code == 409
+    assert "more are not good for anybody" in full.text
+    assert quiz_for("hate", "validator").item(second).parts[-1].text not in soup(full).get_text()
+    assert soup(full).find("input", {"name": f"answer-{first}", "checked": True})
+    assert len(rows(Exposure)) == 1
