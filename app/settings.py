@@ -110,6 +110,16 @@ class Settings(BaseSettings):
         decimal_places=2,
         description="Pay for one validation HIT.",
     )
+    gold_bonus: Decimal = Field(
+        default=Decimal("0.00"),
+        ge=0,
+        le=10_000,
+        decimal_places=2,
+        description="Paid to a validator once for a batch of validation HITs, for items whose answer is known.",
+    )
+    gold_bonus_percent: int = Field(
+        default=90, ge=1, le=100, description="Of those items, the share that must be right for the bonus."
+    )
     validation_items: int = Field(default=10, ge=1, le=50, description="Most statements in one validation HIT.")
     validation_wait_seconds: int = Field(
         default=60, ge=0, description="A smaller validation HIT is opened when a statement has waited this long."

@@ -205,10 +205,13 @@ def reserve(
     return reservation
 
 
-def reserve_for_validation(session: Session, batch: HitBatch, amount: Decimal, *, now: datetime) -> Reservation:
+def reserve_for_validation(
+    session: Session, batch: HitBatch, amount: Decimal, *, now: datetime, bonuses: Decimal = ZERO
+) -> Reservation:
     """Set ``amount`` aside for a validation batch, from what its round's launches kept for that as far as it goes.
 
-    The rest is a new commitment. Raises OverBudget. Flushes, never commits.
+    The rest is a new commitment. ``bonuses`` is the part of it kept for those. Raises OverBudget. Flushes, never
+    commits.
     """
     _lock(session, now)
     there = reservations.locked(session, batch.id)
@@ -231,6 +234,7 @@ def reserve_for_validation(session: Session, batch: HitBatch, amount: Decimal, *
     for source, part in taken:
         _move(source, reservation, part)
         source.validation -= part
+    reservation.bonuses += bonuses
     session.flush()
     return reservation
 

@@ -17,7 +17,7 @@ from hits.states import AssignmentState, HitKind, HitState, Moderation, Verdict
 from payments import budgets, reservations
 from payments.fees import bonus_fee, for_masters, reward_fee
 from payments.models import Payout, PayoutState, Reservation
-from payments.rules import FOOLING_STREAK, IN_WORST_CASE, VERIFIED_FOOLING_EXAMPLE, Extras
+from payments.rules import FOOLING_STREAK, IN_WORST_CASE, VERIFIED_FOOLING_EXAMPLE, Extras, GoldTerms
 
 #: So long a rejection can be undone, and the work be paid after all.
 UNDO: Final = timedelta(days=30)
@@ -88,7 +88,8 @@ def needed(batch: HitBatch, still: _Open, reservation: Reservation) -> tuple[Dec
     reward = batch.reward + reward_fee(batch.reward, still.most_assignments, on=on, masters=masters)
     rewards = still.unpaid * reward
     extras = Extras.of(batch)
-    each = sum((amount + bonus_fee(amount, on=on) for amount in (batch.bonus, extras.sure_bonus)), ZERO)
+    amounts = (batch.bonus, extras.sure_bonus, GoldTerms.of(batch).bonus)
+    each = sum((amount + bonus_fee(amount, on=on) for amount in amounts), ZERO)
     possible = still.undecided + still.unpromised
     bonuses = possible * each
     if extras.streak_bonus and possible:

@@ -108,6 +108,34 @@ class Extras:
         return found
 
 
+@dataclass(frozen=True)
+class GoldTerms:
+    """What a validation batch pays a reader who judged at least ``percent`` % of the gold items rightly."""
+
+    percent: int = 0
+    bonus: Decimal = ZERO
+
+    @classmethod
+    def of(cls, batch: HitBatch) -> GoldTerms:
+        """Return what a batch was opened with."""
+        stored: Mapping[str, Any] = batch.extras or {}
+        return cls(int(stored.get("gold_percent", 0)), usd(stored.get("gold_bonus", ZERO)))
+
+    def as_json(self) -> dict[str, Any] | None:
+        """Return what is stored with a batch, None when nothing is paid for gold items."""
+        return {"gold_percent": self.percent, "gold_bonus": str(self.bonus)} if self.bonus else None
+
+    @property
+    def sentence(self) -> str:
+        """What readers are told before they take the HIT; empty when nothing is paid for gold items."""
+        if not self.bonus:
+            return ""
+        return (
+            f"You get {display(self.bonus)} more, once for all HITs that were opened with this one, if at least"
+            f" {self.percent} % of those items are right whose answer is known."
+        )
+
+
 def base_reward(batch: HitBatch) -> Bonus:
     """Return what every assignment of a batch earns whose work was done, whatever is decided about it."""
     return Bonus(

@@ -35,7 +35,7 @@ from hits.states import HitKind, HitState
 from hits.tasks import TaskSpec, digest_of, task
 from payments import budgets
 from payments.errors import OverBudget
-from payments.fees import WorstCase, for_masters, reward_fee, schedule_on, worst_case
+from payments.fees import WorstCase, bonus_fee, for_masters, reward_fee, schedule_on, worst_case
 from payments.rules import Extras
 from qualification.quiz_requirements import accepted_versions
 from qualification.quizzes import QuizFor, kind_of
@@ -304,6 +304,7 @@ def plan_launch(
     votes = round_.max_votes if round_ is not None else _default_votes()
     # One example of an assignment fools the model at most; the others are read only where the round says so.
     examples = terms.tries if round_ is not None and round_.non_fooling_percent else 1
+    with_gold = round_ is not None and round_.gold_items > 0
     session.rollback()
     today = clock.now().date()
     per_context = Counter(shown for shown, _ in pairs)
@@ -312,6 +313,8 @@ def plan_launch(
         missing, terms.assignments, terms.reward, terms.bonus, on=today, masters=terms.masters, further=further
     )
     vote_cost = settings.validation_reward + reward_fee(settings.validation_reward, votes, on=today)
+    if with_gold:
+        vote_cost += settings.gold_bonus + bonus_fee(settings.gold_bonus, on=today)
     schedule = schedule_on(today)
     share = schedule.base + (schedule.many_assignments if terms.assignments >= schedule.many_assignments_from else ZERO)
     share += schedule.masters if terms.masters else ZERO

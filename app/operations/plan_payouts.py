@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from hits.clock import Clock
 from payments import approvals, planning
 from payments.compensations import follow_compensations
+from payments.gold import plan_gold_bonuses
 from payments.releases import release_unused
 
 
@@ -38,6 +39,8 @@ def plan_payouts(session: Session, clock: Clock, *, endpoint: str, approval_limi
         if page < planning.PAGE:
             break
         session.commit()
+    # Before anything of the batches that are closed now is given back.
+    new += plan_gold_bonuses(session, now)
     approved = approvals.authorise(session, endpoint, approval_limit, now)
     released = release_unused(session, now)
     session.commit()

@@ -28,6 +28,7 @@ from hits.mturk.client import MTurk, Requirement
 from hits.states import HitKind, HitState, Verdict
 from hits.tasks import TaskSpec, task
 from hits.validations import Shortage
+from payments.rules import GoldTerms
 from qualification.quizzes import QuizFor
 from qualification.requirements import as_json
 from qualification.validators import validator_type
@@ -194,6 +195,7 @@ def _store_rows(
         session.rollback()
         return None
     spec = task(round_.task_code)
+    gold = GoldTerms(settings.gold_bonus_percent, usd(settings.gold_bonus)) if round_.gold_items else GoldTerms()
     of_round = (HitBatch.round_id == round_id) & (HitBatch.kind == HitKind.VALIDATION)
     sequence = (session.scalar(select(func.count()).select_from(HitBatch).where(of_round)) or 0) + 1
     batch = HitBatch(
@@ -202,10 +204,11 @@ def _store_rows(
         key=f"validation:{round_id}:{sequence}",
         endpoint=endpoint,
         title=spec.hit_title(_title(spec)),
-        description=_description(spec, settings.validation_items),
+        description=" ".join(filter(None, (_description(spec, settings.validation_items), gold.sentence))),
         keywords=", ".join(("reading", *spec.keywords)),
         reward=usd(settings.validation_reward),
         bonus=ZERO,
+        extras=gold.as_json(),
         minutes=minutes_for(settings.validation_items),
         assignment_seconds=int(ASSIGNMENT_TIME.total_seconds()),
         auto_approval_seconds=int(AUTO_APPROVAL.total_seconds()),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from hits.models import Assignment, Example, HitBatch
-from hits.states import AssignmentState, Verdict
+from hits import validations
+from hits.models import Assignment, Example, GoldItem, HitBatch, Round, Vote, Worker
+from hits.states import AssignmentState, HitState, Verdict
 from payments import approvals, planning
 from payments.models import Payout
 from tests import factories
 from tests.payments.senders import ENDPOINT
+
+_numbers = count(1)
 
 
 def fooling_example(
@@ -45,3 +49,40 @@ def plan(session: Session, now: datetime, *, endpoint: str = ENDPOINT, limit: De
 def assignment_of(session: Session, example: Example) -> Assignment:
     """The writer's assignment."""
     return session.get_one(Assignment, example.attempt.assignment_id)
+
+
+def judge(
+    session: Session,
+    batch: HitBatch,
+    right: int,
+    wrong: int,
+    *,
+    worker: Worker | None = None,
+    state: AssignmentState = AssignmentState.APPROVED,
+    hit_state: HitState = HitState.CLOSED,
+) -> Assignment:
+    """One assignment in which so many gold items were judged rightly and wrongly."""
+    hit = factories.make_hit(session, batch=batch, state=hit_state)
+    assignment = factories.make_assignment(session, hit=hit, worker=worker, state=state)
+    for number in range(right + wrong):
+        item = known_item(session, batch.round)
+        session.add(
+            Vote(
+                gold_item_id=item.id,
+                validator_id=assignment.worker_id,
+                assignment_id=assignment.id,
+                label="neutral" if number < right else "negative",
+                created_at=factories.NOON,
+                counted_at=factories.NOON,
+            )
+        )
+    session.flush()
+    return assignment
+
+
+def known_item(session: Session, round_: Round) -> GoldItem:
+    number = next(_numbers)
+    row = {"context": {"prompt": f"Day {number}."}, "answer": {"statement": f"Rain {number}."}, "label": "neutral"}
+    item = validations.add_gold(session, round_, row, factories.NOON)
+    assert item is not None
+    return item

@@ -13,10 +13,12 @@ from sqlalchemy.orm import Session
 from hits.errors import InvalidInput
 from hits.models import HitBatch
 from hits.money import MoneyError, usd
+from hits.states import HitKind
 from payments.rules import (
     VERIFIED_FOOLING_EXAMPLE,
     Bonus,
     Extras,
+    GoldTerms,
     base_reward,
     bonus_owed,
     certainty,
@@ -172,6 +174,19 @@ def test_every_amount_says_what_it_is_for(session: Session) -> None:
 def test_gold_pays_from_the_share_on_that_was_asked_for(right: int, gold: int, percent: int, earned: bool) -> None:
     assert (gold_bonus(right, gold, percent, usd("0.20")) is not None) is earned
     assert gold_bonus(right, gold, percent, usd(0)) is None
+
+
+def test_terms_for_gold_are_kept_with_their_batch_and_said_beforehand(session: Session) -> None:
+    terms = GoldTerms(90, usd("0.20"))
+    batch = factories.make_batch(session, kind=HitKind.VALIDATION, extras=terms.as_json())
+
+    assert GoldTerms.of(batch) == terms
+    assert terms.sentence == (
+        "You get $0.20 more, once for all HITs that were opened with this one, if at least 90 % of those items are"
+        " right whose answer is known."
+    )
+    assert GoldTerms().as_json() is None
+    assert GoldTerms().sentence == ""
 
 
 def test_nothing_judged_or_no_bonus_is_nothing() -> None:

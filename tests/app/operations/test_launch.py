@@ -300,6 +300,18 @@ def test_a_round_that_validates_more_than_fooling_examples_can_cost_more(
     assert plan.validation == plan.worst.assignments * terms().tries * 5 * Decimal("0.30")
 
 
+def test_the_plan_counts_the_bonus_for_gold_where_the_round_has_some(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    paying = settings.model_copy(update={"gold_bonus": Decimal("0.20")})
+    before = plan_launch(session, market.mturk, paying, clock, terms(), CONTEXTS)
+    set_policy(session, clock, "sentiment", 1, RoundPolicy(gold_items=1), by="ada")
+
+    plan = plan_launch(session, market.mturk, paying, clock, terms(), CONTEXTS)
+
+    assert plan.validation - before.validation == plan.worst.assignments * plan.validation_votes * Decimal("0.24")
+
+
 def test_the_plan_is_what_the_launch_then_does(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:

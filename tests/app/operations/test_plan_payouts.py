@@ -9,11 +9,13 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.operations.plan_payouts import Planned, plan_payouts
 from hits.clock import FixedClock
 from hits.money import usd
+from hits.states import HitKind
 from payments import planning
 from payments.models import Payout, PayoutState
+from payments.rules import GOLD_ACCURACY, GoldTerms
 from tests import factories
 from tests.app.operations.crashes import Killed, killed_at
-from tests.payments.builders import fooling_example, verified_example
+from tests.payments.builders import fooling_example, judge, verified_example
 from tests.payments.senders import ENDPOINT
 
 
@@ -35,6 +37,18 @@ def test_all_pages_are_planned_and_approved(
     again = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
 
     assert (done, again) == (Planned(5, 0, 5, 0), Planned(0, 0, 0, 0))
+
+
+def test_a_closed_validation_batch_owes_its_readers_for_gold_once(session: Session, clock: FixedClock) -> None:
+    terms = GoldTerms(75, usd("0.20")).as_json()
+    judge(session, factories.make_batch(session, kind=HitKind.VALIDATION, items=4, extras=terms), 3, 1)
+    session.commit()
+
+    done = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
+    again = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
+
+    assert (done.new, done.approved, again.new) == (1, 1, 0)
+    assert session.scalars(select(Payout.rule)).one() == GOLD_ACCURACY
 
 
 def test_above_the_limit_it_waits_for_people(session: Session, clock: FixedClock) -> None:

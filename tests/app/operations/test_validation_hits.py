@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from sqlalchemy import func, select, update
@@ -18,10 +19,11 @@ from app.settings import Settings
 from hits import validations
 from hits.clock import FixedClock
 from hits.marketplace.errors import SiteError
-from hits.models import Example, Hit, HitBatch
+from hits.models import Example, Hit, HitBatch, Round
 from hits.mturk.errors import RequirementsMismatch
 from hits.states import HitKind, HitState, Verdict
 from hits.validations import Shortage
+from payments.models import Reservation
 from tests import market as markets
 from tests.app.operations.conftest import CONTEXTS, terms
 from tests.app.operations.crashes import Killed, killed_at
@@ -54,6 +56,23 @@ def test_ten_waiting_examples_make_a_full_hit_at_once() -> None:
     groups = grouped([shortage(number) for number in range(23)], items=10, wait=timedelta(seconds=60), now=NOON)
 
     assert groups == [Group(2, tuple(range(10))), Group(2, tuple(range(10, 20)))]
+
+
+def test_the_bonus_for_gold_is_set_aside_and_said_before_anybody_takes_the_hit(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits)
+    crowd.session.scalars(select(Round)).one().gold_items = 1
+    crowd.session.commit()
+    crowd.settings = crowd.settings.model_copy(update={"gold_bonus": Decimal("0.20"), "gold_bonus_percent": 80})
+    crowd.clock.advance(timedelta(seconds=61))
+
+    opened(crowd)
+
+    [batch] = {hit.batch for hit in validation_rows(crowd.session)}
+    [kept] = crowd.session.scalars(select(Reservation).where(Reservation.batch_id == batch.id))
+    assert batch.extras == {"gold_percent": 80, "gold_bonus": "0.20"}
+    assert "You get $0.20 more" in batch.description
+    # Two readers: $0.25 and $0.05 each for the HIT, $0.20 and $0.04 for the bonus.
+    assert (kept.held, kept.bonuses) == (Decimal("1.08"), Decimal("0.48"))
 
 
 def test_two_processes_that_look_at_once_open_each_validation_hit_once(
