@@ -87,11 +87,15 @@ def gold_from_verified(session: Session, round_: Round, count: int, now: datetim
         Vote.counted_at.is_not(None),
         Vote.label.is_(None) | (Vote.label != Example.final_label),
     )
+    # What the requester decided without them is no agreement.
+    agreed = select(Vote.id).where(
+        Vote.example_id == Example.id, Vote.counted_at.is_not(None), Vote.label == Example.final_label
+    )
     sound = session.scalars(
         select(Example)
         .where(Example.round_id == round_.id, Example.id.not_in(known), Example.retracted_at.is_(None))
         .where(Example.verdict.in_((Verdict.VALID_AND_MODEL_WRONG, Verdict.VALID_AND_MODEL_RIGHT)))
-        .where(~dissent.exists())
+        .where(agreed.exists(), ~dissent.exists())
         .order_by(Example.collected_at, Example.id)
         .limit(count)
     ).all()

@@ -88,6 +88,13 @@ def test_what_all_readers_agreed_on_becomes_gold_for_others(session: Session, cl
     assert gold_for(session, round_, make.make_worker(session).id, 5, random.Random(1)) == [item]
 
 
+def test_what_the_requester_alone_has_decided_is_no_agreement_of_readers(session: Session, clock: FixedClock) -> None:
+    example = make.make_example(session)
+    validations.override(session, example, label=example.goal_label, reason="Plainly so.", now=clock.now())
+
+    assert validations.gold_from_verified(session, example.round, 10, clock.now()) == []
+
+
 def test_retired_items_are_shown_to_nobody(session: Session, clock: FixedClock, round_: Round) -> None:
     items = [gold(session, round_, number, clock) for number in range(3)]
     assert validations.gold_left(session, round_) == 3
