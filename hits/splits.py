@@ -138,7 +138,7 @@ class Splitter:
             left = targets[split] - filled[split]
             if left >= max(1.0, (1 - FULL_ENOUGH) * targets[split]):
                 pool = is_new & usable & (codes == TRAIN)
-                _cut(codes, keys, split, pool, counted, left, only if split == TEST else None)
+                _cut(codes, keys, orders, split, pool, counted, left, only if split == TEST else None)
             # Their hand is known from the test split, so that it may not be learned from.
             codes[exclusive & (codes != TEST)] = WITHHELD
         for groups in (keys.writer_groups(), keys.word_groups(), keys.family_groups()):
@@ -333,7 +333,14 @@ def _follow_earlier(codes: Codes, keys: _Keys, torn: Codes) -> None:
 
 
 def _cut(
-    codes: Codes, keys: _Keys, split: int, pool: Codes, counted: Codes, wanted: float, inside: Codes | None
+    codes: Codes,
+    keys: _Keys,
+    orders: Codes,
+    split: int,
+    pool: Codes,
+    counted: Codes,
+    wanted: float,
+    inside: Codes | None,
 ) -> None:
     """Fill a split that is far from full out of the training examples, at the least price in withheld ones."""
     within = counted & pool
@@ -342,8 +349,8 @@ def _cut(
     if total < 2 or not 0 < share < 1:
         return
     rows = np.flatnonzero(pool)
-    writers = _compact(keys.writers[rows])
-    contexts = _compact(keys.contexts[rows])
+    writers = _compact(keys.writers[rows], orders[rows])
+    contexts = _compact(keys.contexts[rows], orders[rows])
     verified = within[rows]
     parts = [share, min(0.5, 2 * share), min(0.5, 4 * share), share**0.5]
     tried = (
@@ -356,13 +363,16 @@ def _cut(
         codes[rows] = np.where(best[2], split, np.where(best[3], WITHHELD, codes[rows]))
 
 
-def _compact(numbers: Codes) -> Codes:
-    """Return small numbers in the order of the given ones, which the seed decides; each 0 gets one of its own."""
+def _compact(numbers: Codes, orders: Codes) -> Codes:
+    """Return small numbers in the order of the given ones, which the seed decides; each 0 gets one of its own.
+
+    Those come last, by ``orders``, which the seed decides as well, so that it matters to nobody who was added first.
+    """
     found, compact = np.unique(numbers, return_inverse=True)
     if len(found) and found[0] == _NOBODY:
         alone = np.flatnonzero(numbers == _NOBODY)
         compact = compact.copy()
-        compact[alone] = len(found) + np.arange(len(alone))
+        compact[alone[np.argsort(orders[alone], kind="stable")]] = len(found) + np.arange(len(alone))
     return compact
 
 

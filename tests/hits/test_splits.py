@@ -97,6 +97,12 @@ def test_the_order_of_the_examples_does_not_matter(examples: list[Candidate], se
     assert assign(shuffled, seed=seed) == assign(examples, seed=seed)
 
 
+def test_examples_of_nobody_known_are_cut_in_an_order_of_their_own() -> None:
+    one_context = [Candidate(f"e{number}", None, f"own {number}", "context", "yes", True) for number in range(40)]
+
+    assert assign(one_context[::-1], seed=0) == assign(one_context, seed=0)
+
+
 def separate(count: int) -> list[Candidate]:
     return [Candidate(f"e{n}", f"w{n % (count // 10)}", f"text {n}", f"context {n}", "yes", True) for n in range(count)]
 

@@ -89,6 +89,7 @@ def test_every_page_of_a_person_is_guarded(app: Flask) -> None:
         "access.new_password",
         "access.requester_new_password",
         "access.confirm_address",
+        "access.confirm_requester_address",
     }
     client = app.test_client()
     app.config["WTF_CSRF_ENABLED"] = False

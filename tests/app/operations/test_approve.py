@@ -13,10 +13,12 @@ from app.operations.approve import Approvals, approve_submitted
 from app.operations.collect import collect
 from hits.mturk.errors import MTurkUnavailable
 from hits.states import AssignmentState
-from payments.models import LedgerTransaction
+from payments.models import LedgerTransaction, TransactionKind
 from tests.app.operations.crashes import Killed
 from tests.app.operations.people import Crowd, assignment_row
 from tests.market import failing
+
+REWARDS = select(LedgerTransaction).where(LedgerTransaction.kind == TransactionKind.REWARD)
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def approved(crowd: Crowd) -> Approvals:
 
 
 def rewards(session: Session) -> list[str]:
-    return [one.reference for one in session.scalars(select(LedgerTransaction))]
+    return [one.reference for one in session.scalars(REWARDS)]
 
 
 def test_submitted_work_is_approved_and_its_reward_is_booked(crowd: Crowd, submitted: str) -> None:
@@ -149,6 +151,6 @@ def test_the_id_that_is_collected_is_the_id_that_is_approved(crowd: Crowd, hits:
 
     assert crowd.market.mturk.assignment(stranger).status == "Submitted"
     assert crowd.market.mturk.assignment(writer).status == "Approved"
-    transaction = crowd.session.scalars(select(LedgerTransaction)).one()
+    transaction = crowd.session.scalars(REWARDS).one()
     assert sum((posting.cents for posting in transaction.postings), 0) == 0
     assert Decimal(-min(posting.cents for posting in transaction.postings)) == 36

@@ -14,9 +14,11 @@ from app.operations.review import approve_reviewed, expire_batch, open_hits, pla
 from hits.errors import NotFound, Refused
 from hits.models import HitBatch
 from hits.states import AssignmentState
-from payments.models import LedgerTransaction
+from payments.models import LedgerTransaction, TransactionKind
 from tests.app.operations.conftest import CONTEXTS, TERMS
 from tests.app.operations.people import Crowd, assignment_row
+
+REWARDS = select(LedgerTransaction).where(LedgerTransaction.kind == TransactionKind.REWARD)
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def test_reviewed_work_is_approved_booked_and_audited(crowd: Crowd, waiting: str
 
     assert done.approved == 1
     assert assignment_row(crowd.session, waiting).state is AssignmentState.APPROVED
-    assert [one.reference for one in crowd.session.scalars(select(LedgerTransaction))] == [waiting]
+    assert [one.reference for one in crowd.session.scalars(REWARDS)] == [waiting]
     entry = crowd.session.scalars(select(AuditEntry)).one()
     assert (entry.staff_name, entry.subject, entry.detail) == ("finance", waiting, {"reason": NEVER_OPENED})
 
