@@ -1,7 +1,7 @@
 """Who lets a payout be paid: nobody below a limit, two people above it. Every word that was given stays in the books.
 
-The person who asked for a payment counts as the first of the two and can't be the second; what a rule planned needs two
-approvals.
+The person who asked for a payment is neither of the two: that name is only said, while an approval takes the person's
+own password.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _above(session: Session, endpoint: str, limit: Decimal) -> list[Payout]:
 
 def _let_go(session: Session, payout: Payout, now: datetime) -> bool:
     names = approvers(session, payout)
-    if len({*names, payout.requested_by} - {None}) < PEOPLE:
+    if len(set(names)) < PEOPLE:
         return False
     payout.approved_by, payout.approved_at = ", ".join(names), now
     if payout.state is PayoutState.PLANNED:
@@ -143,7 +143,7 @@ def approvers(session: Session, payout: Payout) -> list[str]:
 
 def missing_approvals(session: Session, payout: Payout) -> int:
     """Return how many more people must approve a payout above the limit."""
-    return max(PEOPLE - len({*approvers(session, payout), payout.requested_by} - {None}), 0)
+    return max(PEOPLE - len(set(approvers(session, payout))), 0)
 
 
 def waiting_for_approval(session: Session, endpoint: str, limit: Decimal | None) -> list[Payout]:

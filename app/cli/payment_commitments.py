@@ -90,7 +90,7 @@ def approve(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Approve payments above DYNAHIT_APPROVAL_LIMIT. Two people stand behind each; who asked for it is one of them."""
+    """Approve payments above DYNAHIT_APPROVAL_LIMIT. Two people stand behind each; who asked for it is neither."""
     if as_json and not (plan_only or yes):
         raise click.UsageError("--json asks nothing, so it needs --plan or --yes.")
     here, session = services(), db.session()
