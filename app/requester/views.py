@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from app.extensions import db
 from app.models import AuditEntry
@@ -120,7 +120,12 @@ def _round_fields(round_: Round) -> dict[str, object]:
     ).all()
     batches = session.scalars(select(HitBatch).where(HitBatch.round_id == round_.id).order_by(HitBatch.id.desc())).all()
     decisions = session.scalars(
-        select(AuditEntry).where(AuditEntry.action.startswith("flag.")).order_by(AuditEntry.id.desc()).limit(20)
+        select(AuditEntry)
+        .join(Attempt, Attempt.public_id == func.substr(AuditEntry.subject, len("example ") + 1))
+        .join(Example, Example.attempt_id == Attempt.id)
+        .where(AuditEntry.action.startswith("flag."), Example.round_id == round_.id)
+        .order_by(AuditEntry.id.desc())
+        .limit(20)
     ).all()
     return {
         "round": round_,

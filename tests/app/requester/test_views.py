@@ -110,6 +110,17 @@ def test_a_flag_is_decided_with_a_reason_and_noted(
     assert "I have read it." in requester.get("/rounds/sentiment/1").text
 
 
+def test_a_round_shows_its_own_decisions_about_flags(
+    requester: FlaskClient, flagged: str, session_factory: sessionmaker[Session]
+) -> None:
+    decide(requester, flagged, decision="uphold", reason="I have read it.")
+    with session_factory() as session:
+        make_round(session, task_code="sentiment", number=2)
+        session.commit()
+
+    assert "I have read it." not in requester.get("/rounds/sentiment/2").text
+
+
 def test_a_flag_is_decided_once(requester: FlaskClient, flagged: str, rows: Rows) -> None:
     decide(requester, flagged, decision="uphold", reason="Yes.")
 
