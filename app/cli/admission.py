@@ -24,7 +24,7 @@ by_option = click.option("--by", default="command line", help="Who decides, for 
 LATER = "HITs that are on the marketplace already still show to everybody there; our pages ask from now on."
 
 
-@click.command("limit")
+@click.command("limit", short_help="Limit the HITs of a type, round or day per worker.")
 @click.argument("task_code", metavar="TASK")
 @click.option("--per", type=click.Choice(["hit-type", "round", "day"]), required=True, help="What is counted.")
 @click.option("--most", type=int, help="The most HITs that each worker may do.")
@@ -48,7 +48,7 @@ def limit(task_code: str, per: str, most: int | None, lift: bool, work: str, rou
     _tell_marketplace()
 
 
-@click.command("exclude")
+@click.command("exclude", short_help="Keep the writers of other rounds out of a round.")
 @click.argument("task_code", metavar="TASK")
 @click.option("--round", "round_number", type=int, required=True, help="The round that people are kept out of.")
 @click.option("--wrote-in", "others", type=int, multiple=True, help="A round whose writers are kept out; repeatable.")
@@ -70,7 +70,7 @@ def exclude(task_code: str, round_number: int, others: tuple[int, ...], exclusiv
     _tell_marketplace()
 
 
-@click.command("allow")
+@click.command("allow", short_help="Let only invited workers work on a task.")
 @click.argument("task_code", metavar="TASK")
 @click.argument("workers", metavar="[WORKER]...", nargs=-1)
 @click.option("--remove", is_flag=True, help="Take these workers' invitations back.")
@@ -125,7 +125,7 @@ def set_aside(task_code: str, worker_id: str, reason: str, lift: bool, by: str) 
     _tell_marketplace()
 
 
-@click.command("rules")
+@click.command("rules", short_help="Show limits, exclusions, lists, people set aside.")
 @click.option("--task", "task_code", help="Only of this task.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @with_appcontext

@@ -379,7 +379,7 @@ def show_dispute(dispute_id: str, as_json: bool) -> None:
         say(f"{found.decided_by} ({moment(found.decided_at)}): {found.decision}")
 
 
-@dispute.command("overturn")
+@dispute.command("overturn", short_help="Approve the assignment after all.")
 @click.argument("dispute_id")
 @click.argument("words")
 @plan_option
@@ -499,7 +499,7 @@ def show_run(run_id: str, page: int, as_json: bool) -> None:
     _more(found)
 
 
-@payout_run.command("csv")
+@payout_run.command("csv", short_help="Write a run as CSV, one line for each account.")
 @click.argument("run_id")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A file; standard output if left out.")
 def run_csv(run_id: str, out: Path | None) -> None:

@@ -43,7 +43,7 @@ def add_to(group: AppGroup) -> None:
         group.add_command(command)
 
 
-@click.command("plan")
+@click.command("plan", short_help="Plan every bonus that is owed.")
 @with_appcontext
 @_PLAN
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
@@ -208,7 +208,7 @@ def _compensation_words(found: CompensationPlan) -> str:
     )
 
 
-budget = AppGroup("budget", help="Say how much may be spent: by project, round, day, and for one worker.")
+budget = AppGroup("budget", help="Say how much may be spent, and for whom.")
 
 
 @budget.command("show")

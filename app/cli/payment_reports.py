@@ -164,7 +164,7 @@ def reconcile(as_json: bool) -> None:
         raise SystemExit(1)
 
 
-@click.command("mend")
+@click.command("mend", short_help="Put right what reconcile found.")
 @with_appcontext
 @click.argument("subject")
 @click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and change nothing.")
@@ -201,7 +201,7 @@ def mend_one(subject: str, plan_only: bool, yes: bool, as_json: bool) -> None:
 month_group = AppGroup("month", help="Close months of the books, and check closed ones.")
 
 
-@month_group.command("close")
+@month_group.command("close", short_help="Close a month: nothing is booked into it any more.")
 @click.argument("month_text", metavar="YYYY-MM")
 @click.option("--plan", "plan_only", is_flag=True, help="Show the figures, and close nothing.")
 @click.option("--yes", is_flag=True, help="Don't ask.")

@@ -34,7 +34,7 @@ plan_option = click.option("--plan", "plan_only", is_flag=True, help="Show what 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@group.command("list")
+@group.command("list", short_help="List validators, or holders of another grant.")
 @click.option("--kind", help="Those who hold this one, such as writer:nli, by our own database.")
 @click.option("--all", "every", is_flag=True, help="Every qualification of everybody, by our own database.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -94,7 +94,7 @@ def _grant_json(grant: QualificationGrant) -> dict[str, object]:
     }
 
 
-@group.command("grant")
+@group.command("grant", short_help="Grant a qualification to a worker.")
 @click.argument("worker_id", metavar="WORKER")
 @kind_option
 @click.option(

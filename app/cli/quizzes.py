@@ -18,13 +18,13 @@ from hits.tasks import task
 from qualification.quiz_requirements import retire_version
 from qualification.quizzes import QuizFor, kind_of
 
-group = AppGroup("quiz", help="Launch the quizzes that earn qualifications, and see how they stand.")
+group = AppGroup("quiz", help="Launch quizzes that earn qualifications.")
 
 task_argument = click.argument("task_code", metavar="TASK")
 audience_argument = click.argument("audience", metavar="FOR", type=click.Choice([one.value for one in QuizFor]))
 
 
-@group.command("launch")
+@group.command("launch", short_help="Offer a task's quiz as paid HITs.")
 @task_argument
 @audience_argument
 @click.option("--reward", required=True, help="Pay for each try, in dollars.")
@@ -92,7 +92,7 @@ def launch(
         click.echo(f"This launch is finished: its {result.existing} HITs exist (batch {result.batch_id}).")
 
 
-@group.command("publish")
+@group.command("publish", short_help="Put a task's quiz on the marketplace.")
 @task_argument
 @audience_argument
 @click.option("--plan", "plan_only", is_flag=True, help="Show what would stand there; change nothing.")
@@ -124,7 +124,7 @@ def publish(task_code: str, audience: str, plan_only: bool, as_json: bool) -> No
     click.echo(json.dumps(fields, indent=2) if as_json else said)
 
 
-@group.command("retire")
+@group.command("retire", short_help="Let new HITs accept a version no more.")
 @task_argument
 @audience_argument
 @click.argument("version", type=click.IntRange(1, 1_000_000))

@@ -31,7 +31,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 plan_option = click.option("--plan", "plan_only", is_flag=True, help="Show what it would do, and change nothing.")
 
 
-@group.command("stats")
+@group.command("stats", short_help="Show error rates, agreement and validators.")
 @click.argument("task_code", metavar="TASK")
 @number_argument
 @json_option
@@ -44,7 +44,7 @@ def stats(task_code: str, number: int, as_json: bool) -> None:
     show_stats(found, Console())
 
 
-@group.command("policy")
+@group.command("policy", short_help="Say how a round's votes decide, or show it.")
 @click.argument("task_code", metavar="TASK")
 @number_argument
 @click.option("--agree", "agreeing_votes", type=int, metavar="N", help="Votes for one label that settle an example.")
@@ -94,7 +94,7 @@ def policy(
         click.echo("Set.")
 
 
-@group.command("gold")
+@group.command("gold", short_help="Store gold items of a round.")
 @click.argument("task_code", metavar="TASK")
 @number_argument
 @click.argument("path", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
@@ -112,7 +112,7 @@ def gold(task_code: str, number: int, path: Path | None, from_verified: int | No
     click.echo(f"{made} gold items made. Their writers and readers will not get them.")
 
 
-@group.command("override")
+@group.command("override", short_help="Decide about an example against the readers.")
 @click.argument("example")
 @click.option("--label", help="The label that stands above the votes.")
 @click.option("--reject", is_flag=True, help="The example is out.")

@@ -17,7 +17,7 @@ from hits.frozen import is_frozen
 from hits.manifest import SplitTerms
 
 
-@click.command("freeze")
+@click.command("freeze", short_help="Freeze a round: splits, manifest, no changes.")
 @click.argument("task_code", metavar="TASK")
 @click.argument("number", metavar="N", type=click.IntRange(1, 10_000))
 @click.option("--shares", default="80,10,10", show_default=True, metavar="T,D,T", help="Percent of train, dev, test.")
@@ -70,7 +70,7 @@ def freeze(
     click.echo(f"Round {number} of {task_code} {was}. Manifest {frozen.sha256}")
 
 
-@click.command("manifest")
+@click.command("manifest", short_help="Print a frozen round's manifest.")
 @click.argument("task_code", metavar="TASK")
 @click.argument("number", metavar="N", type=click.IntRange(1, 10_000))
 @with_appcontext

@@ -16,7 +16,7 @@ from app.services import services
 from hits.money import display, usd
 
 
-@click.command("topup")
+@click.command("topup", short_help="Pay what a batch's reward lacked of the wage.")
 @click.argument("batch_id", metavar="BATCH", type=int)
 @click.option("--hourly", metavar="DOLLARS", help="Pay up to this wage instead of the one that was stated.")
 @click.option("--plan", "plan_only", is_flag=True, help="Show what it would pay, and plan nothing.")
