@@ -499,7 +499,7 @@ def show_run(run_id: str, page: int, as_json: bool) -> None:
     _more(found)
 
 
-@payout_run.command("csv", short_help="Write a run as CSV, one line for each account.")
+@payout_run.command("csv", short_help="Write the file that a run is paid from.")
 @click.argument("run_id")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A file; standard output if left out.")
 def run_csv(run_id: str, out: Path | None) -> None:
