@@ -27,6 +27,7 @@ from payments.rules import (
 
 #: The base work of these was taken. Rejected work earns no bonus.
 PAYABLE: Final = (AssignmentState.SUBMITTED, AssignmentState.APPROVED)
+_ROWS_AT_ONCE: Final = 200
 _COLLECTED: Final = (*PAYABLE, AssignmentState.REJECTED)
 
 
@@ -72,14 +73,19 @@ def _difficult_due(session: Session, limit: int | None) -> list[DueBonus]:
         _payable(DIFFICULT_EXAMPLE)
         .where(HitBatch.extras.is_not(None), asked > 0)
         .where(or_(Attempt.confidence.is_(None), Attempt.confidence * 1000 + 1 >= asked * 10))
-        .limit(limit)
     )
-    found = []
-    for example, assignment in session.execute(statement):
-        bonus = difficulty_owed(example, assignment.hit.batch)
-        if bonus is not None:
-            found.append(DueBonus(example, assignment, bonus, subject_of(example)))
-    return found
+    found: list[DueBonus] = []
+    after, size = 0, None if limit is None else max(limit, _ROWS_AT_ONCE)
+    # Of what the statement finds some earn nothing; they must not fill the page for ever.
+    while rows := session.execute(statement.where(Example.id > after).limit(size)).all():
+        for example, assignment in rows:
+            bonus = difficulty_owed(example, assignment.hit.batch)
+            if bonus is not None:
+                found.append(DueBonus(example, assignment, bonus, subject_of(example)))
+        if size is None or len(rows) < size or len(found) >= (limit or 0):
+            break
+        after = rows[-1][0].id
+    return found[:limit]
 
 
 def _streaks_due(session: Session, limit: int | None) -> list[DueBonus]:

@@ -29,6 +29,8 @@ CALL_LIFE: Final = timedelta(minutes=15)
 #: Without letters and digits that are easily mistaken for one another.
 _ALPHABET: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CAUSE_MAX_CHARACTERS: Final = 500
+#: So many claims without an end.
+_OFTEN: Final = 5
 
 
 class BonusPayment(Protocol):
@@ -115,13 +117,17 @@ class Waiting:
 
 
 def waiting(session: Session, endpoint: str) -> list[Waiting]:
-    """Return the marketplace's rows to deal with: ones that may have been paid first, then approved ones."""
+    """Return the marketplace's rows to deal with: ones that may have been paid first, then approved ones.
+
+    Last come rows that were tried often: what can't be looked up must not hold up the others.
+    """
     rows = session.execute(
         select(Payout.id, Payout.state, Payout.tries)
         .where(Payout.state.in_((*UNSURE, PayoutState.APPROVED)), Payout.endpoint == endpoint)
         .order_by(Payout.id)
     ).all()
-    return [Waiting(row.id, row.tries) for row in sorted(rows, key=lambda row: row.state is PayoutState.APPROVED)]
+    in_order = sorted(rows, key=lambda row: (row.tries >= _OFTEN, row.state is PayoutState.APPROVED))
+    return [Waiting(row.id, row.tries) for row in in_order]
 
 
 def free_failed(session: Session, endpoint: str) -> int:

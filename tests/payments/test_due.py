@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from sqlalchemy.orm import Session
 
 from hits.clock import FixedClock
 from hits.models import Example, HitBatch, Worker
 from hits.money import usd
 from hits.states import AssignmentState, Moderation, Verdict
+from payments import due
 from payments.due import due_bonuses, streak_subject
 from payments.models import PayoutState
 from payments.rules import DIFFICULT_EXAMPLE, FOOLING_STREAK, VERIFIED_FOOLING_EXAMPLE, Extras
@@ -65,6 +67,18 @@ def test_a_model_that_was_sure_earns_more_and_one_that_was_not_does_not(session:
     assert [one.example.id for one in found] == [sure.id]
     assert found[0].bonus.amount == usd("0.10")
     assert "though it was 80 % sure: $0.10." in found[0].bonus.reason
+
+
+def test_examples_of_unsure_models_hold_up_no_page(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(due, "_ROWS_AT_ONCE", 2)
+    batch = factories.make_batch(session, bonus=usd("0.00"), extras=SURE)
+    for _ in range(3):
+        verified_example(session, batch=batch).attempt.probabilities = {"positive": 0.79, "negative": 0.21}
+    sure = verified_example(session, batch=batch)
+    sure.attempt.probabilities = {"positive": 0.81, "negative": 0.19}
+    session.flush()
+
+    assert [one.example.id for one in due_bonuses(session, limit=2)] == [sure.id]
 
 
 def test_a_streak_pays_once_for_so_many_in_a_row(session: Session, clock: FixedClock) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import create_engine, func, select
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.operations.plan_payouts import plan_payouts
 from app.operations.settle import Result, Settled, confirm, plan_settlement, settle
 from hits.clock import FixedClock
 from hits.db import Base
@@ -64,6 +65,25 @@ def check_paid_once(session: Session, desk: BonusDesk, count: int) -> None:
     assert booked(session, "promised:") == 0
     assert session.scalar(select(func.sum(Posting.cents))) == 0
     session.commit()
+
+
+def test_rows_that_nobody_can_look_up_do_not_hold_up_the_others(session: Session, clock: FixedClock) -> None:
+    owe(session, 4)
+    desk = BonusDesk(clock, session=session)
+    plan_payouts(session, clock, endpoint=desk.endpoint, approval_limit=None)
+    for row in session.scalars(select(Payout).order_by(Payout.id).limit(3)):
+        row.state, row.cause, row.tries = PayoutState.DOUBTFUL, "no clear answer", 5
+        row.token_sent_at = row.claimed_at = clock.now() - timedelta(days=2)
+    session.commit()
+    desk.list_faults.extend([Fault.ERROR_BEFORE] * 3)
+
+    settlement = settle(session, desk, clock)
+
+    assert len(desk.paid) == 1
+    assert settlement.stopped is not None
+    clock.advance(timedelta(hours=1))
+    settle(session, desk, clock)
+    check_paid_once(session, desk, 4)
 
 
 def test_what_is_owed_is_paid_confirmed_and_booked(session: Session, clock: FixedClock) -> None:
