@@ -271,7 +271,7 @@ def list_requesters(as_json: bool) -> None:
     )
 
 
-@requester.command("webhook-secret")
+@requester.command("webhook-secret", short_help="Show what signs the webhooks.")
 @click.argument("requester")
 def webhook_secret(requester: str) -> None:
     """Show the secret that webhooks to a REQUESTER are signed with."""

@@ -242,7 +242,7 @@ def _worker_row(account: WorkerAccount) -> tuple[str, ...]:
 # Requesters: these go into the group that creates and lists them.
 
 
-@click.command("disable")
+@click.command("disable", short_help="Close an account: console and API.")
 @click.argument("requester")
 def disable_requester(requester: str) -> None:
     """Close an account to its REQUESTER, console and API; HITs go on until they expire."""

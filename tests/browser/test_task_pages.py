@@ -287,6 +287,7 @@ def test_without_script_the_answer_is_typed_chosen_and_judged(world: World, brow
     page = context.new_page()
     page.goto(world.framed(world.creation["qa:hard"], "ANOSCRIPT", width=360, height=700))
     frame = page.frame_locator("iframe")
+    frame.locator("button:has-text('I agree, go on')").click()
     frame.locator("#question").fill("What was two pence?")
     frame.locator("#answer").fill("The Toll")
     frame.locator("button:has-text('Ask the model')").click()
