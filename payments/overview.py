@@ -90,7 +90,8 @@ def overview(session: Session) -> Overview:
             found[account.round] = found.get(account.round, Money()) + part
     verified = session.execute(
         select(Example.round_id, func.count())
-        .where(Example.verdict == Verdict.VALID_AND_MODEL_WRONG)
+        .where(Example.verdict == Verdict.VALID_AND_MODEL_WRONG, Example.fooled.is_(True))
+        .where(Example.retracted_at.is_(None))
         .group_by(Example.round_id)
     )
     codes = {one.id: round_code(one) for one in rounds}

@@ -155,7 +155,8 @@ def approvals() -> ResponseReturnValue:
 def approve() -> ResponseReturnValue:
     """Approve the chosen payouts as they were shown, all or none."""
     here = services()
-    chosen = request.form.getlist("payout")
+    # A NUL byte is no text for PostgreSQL, and in no reference.
+    chosen = [reference for reference in request.form.getlist("payout") if "\0" not in reference]
     if not chosen:
         return _approvals("Choose what you approve. Nothing was done."), 422
     shown = {reference: request.form.get(f"digest-{reference}", "") for reference in chosen}

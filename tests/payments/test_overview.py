@@ -73,6 +73,17 @@ def test_a_verified_example_costs_what_was_spent_for_all_of_them(session: Sessio
     assert (money.promised, money.owed) == (usd("0.90"), usd("0.90"))
 
 
+def test_what_was_retracted_or_fooled_nothing_is_no_verified_fooling_example(session: Session) -> None:
+    batch = factories.make_batch(session)
+    verified_example(session, batch=batch)
+    retracted = verified_example(session, batch=batch)
+    retracted.retracted_at, retracted.retraction_reason = factories.NOON, "The writer asked for it."
+    verified_example(session, batch=batch).fooled = False
+    session.flush()
+
+    assert overview(session).totals.verified == 1
+
+
 def test_a_round_without_money_stands_there_with_nothing(session: Session) -> None:
     factories.make_round(session)
 

@@ -506,13 +506,14 @@ def test_an_approval_of_something_else_than_was_shown_is_refused(
     forged = {**form, f"digest-{first}": form[f"digest-{second}"]}
     nothing = finance.post("/finance/approvals", data={"csrf_token": form["csrf_token"]})
     unknown = finance.post("/finance/approvals", data={**form, "payout": "DH-UNKNOWN"})
+    no_text = finance.post("/finance/approvals", data={**form, "payout": f"{first}\0"})
     swapped = finance.post("/finance/approvals", data=forged)
     with session_factory() as session:
         session.query(Payout).filter_by(reference=first).one().amount = usd("9.00")
         session.commit()
     changed = finance.post("/finance/approvals", data=form)
 
-    assert [one.status_code for one in (nothing, unknown, swapped, changed)] == [422, 409, 409, 409]
+    assert [one.status_code for one in (nothing, unknown, no_text, swapped, changed)] == [422, 409, 422, 409, 409]
     assert "it is $9.00 now" in changed.text
     assert rows(PayoutApproval) == []
     assert [entry.action for entry in rows(AuditEntry)] == ["payout.approve.refused"] * 3
