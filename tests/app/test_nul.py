@@ -44,7 +44,9 @@ def test_nul_in_the_fields_of_a_validator(client: FlaskClient, judging: Judging)
     assert client.post("/validate/statements", data={**fields, "statement": NUL}).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/rounds/%00/1", "/finance/payouts/%00", "/finance/payout/%00", "/finance/month?month=%00"])
+@pytest.mark.parametrize(
+    "path", ["/rounds/%00/1", "/finance/payouts/%00", "/finance/payout/%00", "/finance/month?month=%00"]
+)
 def test_nul_in_the_address_of_a_staff_page(client: FlaskClient, staff: Callable[..., StaffUser], path: str) -> None:
     staff(roles=("requester", "finance"))
     sign_in(client)
