@@ -357,8 +357,7 @@ def checked_span(item: SpanInput, raw: Mapping[str, object], passage: str) -> tu
         raise InvalidAnswer(item.name, f"{item.label} is missing. Mark it in the text first; no try was used.")
     sent = value.replace("\r\n", "\n").replace("\r", "\n")
     text = sent.strip()
-    if not _holds_word(text):
-        raise InvalidAnswer(item.name, f"{item.label} holds no word. Mark at least one besides a, an and the.")
+    _check_word(item, text)
     lead = len(sent) - len(sent.lstrip())
     chosen = {start + shift for start in _sent_starts(item, raw, passage) for shift in (0, lead)}
     exact = next((start for start in sorted(chosen) if passage.startswith(text, start)), None)
@@ -383,6 +382,11 @@ def checked_span(item: SpanInput, raw: Mapping[str, object], passage: str) -> tu
     return _whole(item, passage, here[0].start, here[0].end)
 
 
+def _check_word(item: SpanInput, text: str) -> None:
+    if not _holds_word(text):
+        raise InvalidAnswer(item.name, f"{item.label} holds no word. Mark at least one besides a, an and the.")
+
+
 def _holds_word(text: str) -> bool:
     # A dash or a quotation mark alone is a word to SQuAD's rules, and no answer. Accents in one character with their
     # letter, or "à" would be an article.
@@ -392,6 +396,8 @@ def _holds_word(text: str) -> bool:
 
 def _whole(item: SpanInput, passage: str, start: int, end: int) -> tuple[str, int]:
     start, end = widened(passage, start, end)
+    # A mark through "the" is a letter until it is taken whole.
+    _check_word(item, passage[start:end])
     words = len(passage[start:end].split())
     if item.max_words is not None and words > item.max_words:
         raise InvalidAnswer(

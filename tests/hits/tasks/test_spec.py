@@ -187,13 +187,20 @@ def answered(passage: str = HARD, **fields: str) -> dict[str, str]:
     return QA.check_answer({"question": "What is it then?", **fields}, {"passage": passage})
 
 
+def test_a_mark_through_an_article_is_no_answer() -> None:
+    with pytest.raises(InvalidAnswer, match="holds no word"):
+        answered("Over THE hill", answer="T", answer_start="5")
+
+
 @given(st.data(), st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60))
 def test_what_the_browser_marks_is_stored_as_it_stands_with_its_place(data: st.DataObject, passage: str) -> None:
     start = data.draw(st.integers(0, len(passage) - 1))
     end = data.draw(st.integers(start + 1, len(passage)))
     marked = passage[start:end]
     units = len(passage[:start].encode("utf-16-le")) // 2
-    if not _holds_word(marked.strip()):
+    first = start + len(marked) - len(marked.lstrip())
+    whole = slice(*widened(passage, first, first + len(marked.strip()))) if marked.strip() else slice(0)
+    if not _holds_word(marked.strip()) or not _holds_word(passage[whole]):
         with pytest.raises(InvalidAnswer):
             answered(passage, answer=marked, answer_start_utf16=str(units))
         return
@@ -201,7 +208,6 @@ def test_what_the_browser_marks_is_stored_as_it_stands_with_its_place(data: st.D
     stored = answered(passage, answer=marked, answer_start_utf16=str(units))
 
     at = int(stored["answer_start"])
-    first = start + marked.index(marked.strip())
     assert passage[at : at + len(stored["answer"])] == stored["answer"]
     assert (at, at + len(stored["answer"])) == widened(passage, first, first + len(marked.strip()))
     assert answered(passage, answer=stored["answer"], answer_start=stored["answer_start"]) == stored
