@@ -30,7 +30,8 @@ class EmbeddedRuntime(MLModel):
         columns = {one.name: StringCodec.decode_input(one) for one in payload.inputs}
         texts = list(zip(*(columns[name] for name in self.task.model_fields), strict=True))
         compute = self._explained if self.explains else self._predicted
-        return InferenceResponse(model_name=self.name, outputs=await asyncio.to_thread(compute, texts, columns))
+        outputs = await asyncio.to_thread(compute, texts, columns)
+        return InferenceResponse(model_name=self.name, model_version=self.version, outputs=outputs)
 
     def _predicted(self, texts: list[tuple[str, ...]], _columns: dict[str, list[str]]) -> list[Any]:
         found = self.model.predict_all(texts)
