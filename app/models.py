@@ -15,7 +15,7 @@ import payments.closed_months
 import payments.models  # noqa: F401 - registers its tables
 import qualification.limits_models
 import qualification.models  # noqa: F401 - registers its tables
-from hits.db import Base, UtcDateTime
+from hits.db import Base, UtcDateTime, append_only_guards
 
 ROLES = ("requester", "finance")
 
@@ -74,19 +74,9 @@ class AuditEntry(Base):
 _APPEND_ONLY: Final = "the audit trail is append-only"
 
 #: The statements, by database, that forbid changing the audit trail; a migration runs them.
-AUDIT_GUARDS: Final[dict[str, tuple[str, ...]]] = {
-    "sqlite": tuple(
-        f"CREATE TRIGGER audit_entry_no_{verb} BEFORE {verb.upper()} ON audit_entry "
-        f"BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END"
-        for verb in ("update", "delete")
-    ),
-    "postgresql": (
-        "CREATE OR REPLACE FUNCTION forbid_audit_change() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{_APPEND_ONLY}'; END $$",
-        "CREATE TRIGGER audit_entry_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_entry "
-        "FOR EACH STATEMENT EXECUTE FUNCTION forbid_audit_change()",
-    ),
-}
+AUDIT_GUARDS: Final[dict[str, tuple[str, ...]]] = append_only_guards(
+    "audit_entry", function="forbid_audit_change", message=_APPEND_ONLY
+)
 
 
 @event.listens_for(AuditEntry.__table__, "after_create")

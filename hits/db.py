@@ -86,6 +86,30 @@ def by_value(kind: type[enum.StrEnum]) -> Enum:
     )
 
 
+def append_only_guards(*tables: str, function: str, message: str) -> dict[str, tuple[str, ...]]:
+    """Return the statements, by database, that forbid changing or deleting rows of the tables.
+
+    ``function`` names the trigger function that PostgreSQL needs, ``message`` is the error that a change gets.
+    """
+    return {
+        "sqlite": tuple(
+            f"CREATE TRIGGER {table}_no_{verb} BEFORE {verb.upper()} ON {table} "
+            f"BEGIN SELECT RAISE(ABORT, '{message}'); END"
+            for table in tables
+            for verb in ("update", "delete")
+        ),
+        "postgresql": (
+            f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION '{message}'; END $$",
+            *(
+                f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+                f"FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
+                for table in tables
+            ),
+        ),
+    }
+
+
 def engine_options(url: str) -> dict[str, Any]:
     """Return create_engine options for ``url``: SQLite waits for its lock, PostgreSQL checks pooled connections.
 

@@ -37,11 +37,8 @@ class Graph:
     def __init__(self, model: torch.nn.Module, names: tuple[str, ...], *, takes_type_ids: bool) -> None:
         self._names = names
         self._takes_type_ids = takes_type_ids
-        with warnings.catch_warnings():
-            # Of every Python branch on a size it warns that the graph keeps one side; the comparison decides.
-            warnings.simplefilter("ignore")
-            example = _example(*TRACED_AT, vocabulary=_vocabulary(model), takes_type_ids=takes_type_ids)
-            self._graph: Any = torch.jit.trace(_Positional(model, names), example, check_trace=False)  # type: ignore[no-untyped-call]
+        example = _example(*TRACED_AT, vocabulary=_vocabulary(model), takes_type_ids=takes_type_ids)
+        self._graph = _traced(_Positional(model, names), example)
 
     def __call__(
         self, *, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor | None = None
@@ -70,10 +67,8 @@ class LeanGraph:
     def __init__(self, model: torch.nn.Module, lean: LeanBert) -> None:
         ids, mask, types = _example(*TRACED_AT, vocabulary=_vocabulary(model), takes_type_ids=True)
         way = _Lean(model, lean)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self._alone: Any = torch.jit.trace(way, (ids, types), check_trace=False)  # type: ignore[no-untyped-call]
-            self._together: Any = torch.jit.trace(way, (ids, types, mask), check_trace=False)  # type: ignore[no-untyped-call]
+        self._alone = _traced(way, (ids, types))
+        self._together = _traced(way, (ids, types, mask))
 
     def __call__(
         self, *, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
@@ -103,6 +98,13 @@ def lean_graph_of(model: torch.nn.Module, *, longest: int) -> LeanGraph | None:
             return None
         graph = LeanGraph(model, lean)
         return graph if _agree(model, graph, ("logits",), takes_type_ids=True, longest=longest) else None
+
+
+def _traced(module: torch.nn.Module, example: tuple[torch.Tensor, ...]) -> Any:
+    with warnings.catch_warnings():
+        # Of every Python branch on a size it warns that the graph keeps one side; the comparison decides.
+        warnings.simplefilter("ignore")
+        return torch.jit.trace(module, example, check_trace=False)  # type: ignore[no-untyped-call]
 
 
 def _agree(

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, CheckConstraint, Date, ForeignKey, Index, String, Table, UniqueConstraint, event
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from hits.db import Base, UsdCents, UtcDateTime, by_value
+from hits.db import Base, UsdCents, UtcDateTime, append_only_guards, by_value
 from hits.models import Assignment, Example, Hit, HitBatch, Round, Worker
 from hits.money import ZERO
 
@@ -62,23 +62,9 @@ class Posting(Base):
 _APPEND_ONLY: Final = "the ledger is append-only: book a correction instead"
 
 #: The statements, by database, that forbid changing the ledger; a migration runs them after creating the tables.
-LEDGER_GUARDS: Final[dict[str, tuple[str, ...]]] = {
-    "sqlite": tuple(
-        f"CREATE TRIGGER {table}_no_{verb} BEFORE {verb.upper()} ON {table} "
-        f"BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END"
-        for table in ("ledger_transaction", "posting")
-        for verb in ("update", "delete")
-    ),
-    "postgresql": (
-        "CREATE OR REPLACE FUNCTION forbid_ledger_change() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{_APPEND_ONLY}'; END $$",
-        *(
-            f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
-            "FOR EACH STATEMENT EXECUTE FUNCTION forbid_ledger_change()"
-            for table in ("ledger_transaction", "posting")
-        ),
-    ),
-}
+LEDGER_GUARDS: Final[dict[str, tuple[str, ...]]] = append_only_guards(
+    "ledger_transaction", "posting", function="forbid_ledger_change", message=_APPEND_ONLY
+)
 
 #: What takes the guards away again, for a migration's way back.
 LEDGER_GUARDS_DROPPED: Final[dict[str, tuple[str, ...]]] = {
@@ -330,19 +316,9 @@ class PayoutApproval(Base):
 _APPROVALS_STAY: Final = "approvals are append-only: a word that was given stays"
 
 #: The same for approvals as LEDGER_GUARDS for the ledger.
-APPROVAL_GUARDS: Final[dict[str, tuple[str, ...]]] = {
-    "sqlite": tuple(
-        f"CREATE TRIGGER payout_approval_no_{verb} BEFORE {verb.upper()} ON payout_approval "
-        f"BEGIN SELECT RAISE(ABORT, '{_APPROVALS_STAY}'); END"
-        for verb in ("update", "delete")
-    ),
-    "postgresql": (
-        "CREATE OR REPLACE FUNCTION forbid_approval_change() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{_APPROVALS_STAY}'; END $$",
-        "CREATE TRIGGER payout_approval_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON payout_approval "
-        "FOR EACH STATEMENT EXECUTE FUNCTION forbid_approval_change()",
-    ),
-}
+APPROVAL_GUARDS: Final[dict[str, tuple[str, ...]]] = append_only_guards(
+    "payout_approval", function="forbid_approval_change", message=_APPROVALS_STAY
+)
 
 
 @event.listens_for(PayoutApproval.__table__, "after_create")
