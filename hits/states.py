@@ -5,6 +5,23 @@ from __future__ import annotations
 from enum import StrEnum
 
 
+class RoundState(StrEnum):
+    """draft -> (piloting ->) collecting -> validating -> frozen -> trained -> archived; hits.rounds has every move."""
+
+    #: Nothing of it is on the marketplace yet.
+    DRAFT = "draft"
+    #: The first HITs of a launch are out; the rest waits for a person's word.
+    PILOTING = "piloting"
+    COLLECTING = "collecting"
+    #: No new work is offered to writers; readers finish.
+    VALIDATING = "validating"
+    FROZEN = "frozen"
+    #: A model has been trained on it.
+    TRAINED = "trained"
+    #: Put away: it is listed only on request.
+    ARCHIVED = "archived"
+
+
 class HitKind(StrEnum):
     """What a HIT asks for."""
 

@@ -3,7 +3,7 @@
 import hits.models.frozen  # noqa: F401 - registers its triggers
 from hits.models.care import Consent, ConsentText, Exposure, Rejection
 from hits.models.people import Worker
-from hits.models.rounds import Context, GoldItem, Hit, HitBatch, ModelVersion, Round
+from hits.models.rounds import Context, GoldItem, Hit, HitBatch, ModelVersion, Round, RoundMove
 from hits.models.work import Assignment, Attempt, Example, Lease, Vote
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "ModelVersion",
     "Rejection",
     "Round",
+    "RoundMove",
     "Vote",
     "Worker",
 ]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, Table, UniqueConstraint, event, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from hits.db import Base, UsdCents, UtcDateTime, by_value
-from hits.states import HitKind, HitState
+from hits.db import Base, UsdCents, UtcDateTime, append_only_guards, by_value
+from hits.states import HitKind, HitState, RoundState
 
 
 class Round(Base):
@@ -32,6 +32,10 @@ class Round(Base):
             name="percents",
         ),
         CheckConstraint("(frozen_at IS NULL) = (manifest_sha256 IS NULL)", name="frozen_has_manifest"),
+        CheckConstraint("stop_validated IS NULL OR stop_validated >= 1", name="stop_validated"),
+        CheckConstraint("stop_spent IS NULL OR stop_spent >= 1", name="stop_spent"),
+        CheckConstraint("stop_window IS NULL OR stop_window >= 20", name="stop_window"),
+        CheckConstraint("stop_points BETWEEN 1 AND 50", name="stop_points"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -63,6 +67,45 @@ class Round(Base):
     #: What the data are and how they came about (hits.manifest), and the hash over it.
     manifest: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     manifest_sha256: Mapped[str | None] = mapped_column(String(64))
+    #: Changed by hits.rounds.move alone, which keeps a RoundMove of each change.
+    state: Mapped[RoundState] = mapped_column(
+        by_value(RoundState), default=RoundState.DRAFT, server_default=RoundState.DRAFT.value
+    )
+    #: When collecting stops by itself (hits.rounds.stop_rules); None: never for this reason.
+    stop_validated: Mapped[int | None]
+    stop_spent: Mapped[Decimal | None] = mapped_column(UsdCents())
+    stop_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    #: Examples in each of the two windows that are compared, and the widest half interval in percentage points.
+    stop_window: Mapped[int | None]
+    stop_points: Mapped[int] = mapped_column(default=5, server_default=text("5"))
+
+
+class RoundMove(Base):
+    """A round went from one state into another: when, who did it, what was said. Rows are only ever added."""
+
+    __tablename__ = "round_move"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    round_id: Mapped[int] = mapped_column(ForeignKey("round.id"), index=True)
+    #: None for the state in which the round was made.
+    from_state: Mapped[str | None] = mapped_column(String(40))
+    to_state: Mapped[RoundState] = mapped_column(by_value(RoundState))
+    at: Mapped[datetime] = mapped_column(UtcDateTime())
+    by: Mapped[str] = mapped_column(String(80))
+    note: Mapped[str] = mapped_column(String(500))
+
+
+#: The statements, by database, that forbid changing what was moved; a migration runs them.
+MOVE_GUARDS: Final[dict[str, tuple[str, ...]]] = append_only_guards(
+    "round_move", function="forbid_round_move_change", message="moves of a round are append-only"
+)
+
+
+@event.listens_for(RoundMove.__table__, "after_create")
+def _guard_moves(_table: Table, connection: Any, **_options: Any) -> None:
+    """Put the guards on a database that ``create_all`` makes."""
+    for statement in MOVE_GUARDS[connection.dialect.name]:
+        connection.exec_driver_sql(statement)
 
 
 class ModelVersion(Base):
@@ -107,6 +150,7 @@ class HitBatch(Base):
         CheckConstraint("reward >= 0 AND bonus >= 0", name="amounts"),
         CheckConstraint("tries >= 1", name="tries"),
         CheckConstraint("practice >= 0", name="practice"),
+        CheckConstraint("pilot IS NULL OR pilot >= 1", name="pilot"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -142,6 +186,9 @@ class HitBatch(Base):
     senior_value: Mapped[int | None]
     hit_type_id: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime())
+    #: How many of its HITs are the pilot, after which the others wait until ``released_at``; None: no pilot.
+    pilot: Mapped[int | None]
+    released_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
 
     round: Mapped[Round] = relationship()
 
