@@ -34,7 +34,10 @@ class HitKind(StrEnum):
 
 
 class HitState(StrEnum):
-    """planned -> creating (the call to the marketplace may have happened) -> created -> closed."""
+    """planned -> creating (the call to the marketplace may have happened) -> created -> closed.
+
+    One that is closed without an id of the marketplace was withdrawn before it was made.
+    """
 
     PLANNED = "planned"
     CREATING = "creating"

@@ -30,7 +30,7 @@ from hits.models import (
     Worker,
 )
 from hits.models.people import pseudonym_of
-from hits.states import AssignmentState, AttemptState, HitKind, HitState, Verdict
+from hits.states import AssignmentState, AttemptState, HitKind, HitState, RoundState, Verdict
 from hits.tasks import digest_of
 from hits.validations import recount
 
@@ -62,6 +62,7 @@ def make_round(session: Session, **fields: Any) -> Round:
     if not fields and (known := session.scalar(select(Round).where(Round.task_code == "sentiment", Round.number == 1))):
         return known
     defaults: dict[str, Any] = {"task_code": "sentiment", "number": 1, "task_version": 1, "created_at": NOON}
+    defaults["state"] = RoundState.COLLECTING
     return _stored(session, Round(**{**defaults, **fields}))
 
 

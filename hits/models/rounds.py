@@ -199,7 +199,7 @@ class Hit(Base):
     __tablename__ = "hit"
     __table_args__ = (
         UniqueConstraint("batch_id", "position"),
-        CheckConstraint("state IN ('planned', 'creating') OR mturk_hit_id IS NOT NULL", name="created_has_id"),
+        CheckConstraint("state != 'created' OR mturk_hit_id IS NOT NULL", name="created_has_id"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 import hits.db
+from app.migrations.checks import replace_check
 
 revision = "0010"
 down_revision = "0009"
@@ -38,6 +39,12 @@ COLUMNS = {
         ("released_at", "TIME", "", ""),
     ),
 }
+
+#: A HIT that was never made, since its round was closed before, is closed as well.
+CREATED_HAS_ID = (
+    "state IN ('planned', 'creating') OR mturk_hit_id IS NOT NULL",
+    "state != 'created' OR mturk_hit_id IS NOT NULL",
+)
 
 GUARDS = {
     "sqlite": (
@@ -76,6 +83,7 @@ def upgrade() -> None:
         for name, kind, check, condition in columns:
             rule = f" CONSTRAINT {check} CHECK ({condition})" if check else ""
             op.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind.replace('TIME', TIMES[database])}{rule}")
+    replace_check("hit", "ck_hit_created_has_id", *CREATED_HAS_ID)
     op.create_table(
         "round_move",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -101,6 +109,7 @@ def downgrade() -> None:
     database = op.get_bind().dialect.name
     for statement in GUARDS_DROPPED[database]:
         op.execute(statement)
+    replace_check("hit", "ck_hit_created_has_id", *reversed(CREATED_HAS_ID))
     op.drop_index(op.f("ix_round_move_round_id"), table_name="round_move")
     op.drop_table("round_move")
     for table, columns in COLUMNS.items():
