@@ -2,6 +2,7 @@
 
 import hits.models.frozen  # noqa: F401 - registers its triggers
 from hits.models.care import Consent, ConsentText, Exposure, Rejection
+from hits.models.measures import BiasReport, MeasuredSet, ModelAnswers, ModelScore
 from hits.models.people import Worker
 from hits.models.rounds import Context, GoldItem, Hit, HitBatch, ModelVersion, Round, RoundMove
 from hits.models.work import Assignment, Attempt, Example, Lease, Vote
@@ -9,6 +10,7 @@ from hits.models.work import Assignment, Attempt, Example, Lease, Vote
 __all__ = [
     "Assignment",
     "Attempt",
+    "BiasReport",
     "Consent",
     "ConsentText",
     "Context",
@@ -18,6 +20,9 @@ __all__ = [
     "Hit",
     "HitBatch",
     "Lease",
+    "MeasuredSet",
+    "ModelAnswers",
+    "ModelScore",
     "ModelVersion",
     "Rejection",
     "Round",
