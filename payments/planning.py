@@ -13,7 +13,7 @@ from sqlalchemy import Select, and_, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from hits.models import Assignment, Example, HitBatch, Worker
+from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Vote, Worker
 from hits.states import COLLECTED, AssignmentState, Moderation, Verdict
 from payments import budgets, reservations
 from payments.budgets import Limits
@@ -194,7 +194,8 @@ def follow(session: Session, now: datetime) -> int:
     """Let unpaid rows follow what they were owed for, and return how many changed. Flushes, never commits.
 
     A new flag holds a row, a dismissed one frees it, an example that no longer earns the bonus or work that was
-    rejected withdraws the promise, work that comes in and room in a budget let it go on.
+    rejected withdraws the promise, work that comes in and room in a budget let it go on. A promise stays where only
+    the bad faith of a reader took the verdict away.
     """
     rows = session.scalars(_to_follow()).all()
     if not rows:
@@ -258,7 +259,25 @@ def wanted_state(session: Session, payout: Payout) -> PayoutState:
         return PayoutState.NOT_DUE if payout.state in NOT_PROMISED else PayoutState.HELD
     if payout.assignment is None or payout.assignment.state not in PAYABLE or not is_cleared(example):
         return PayoutState.NOT_DUE
-    return PayoutState.PLANNED if _is_earned(session, payout, example) else PayoutState.NOT_DUE
+    earned = _is_earned(session, payout, example) or _is_kept(session, payout, example)
+    return PayoutState.PLANNED if earned else PayoutState.NOT_DUE
+
+
+def _is_kept(session: Session, payout: Payout, example: Example) -> bool:
+    """Tell whether a promise stays although it is not earned any more: readers' votes were withdrawn since.
+
+    Their bad faith is not the writer's. What the requester decides about the example stands above it.
+    """
+    if payout.state in NOT_PROMISED or example.overridden_at is not None:
+        return False
+    withdrawn = select(Vote.id).where(Vote.counted_before <= payout.promised_at)
+    if payout.rule == FOOLING_STREAK:
+        # Any example of the streak.
+        of_writer = (Example.writer_id == payout.worker_id, Hit.batch_id == payout.batch_id)
+        withdrawn = withdrawn.join(Vote.example).join(Example.attempt).join(Attempt.hit).where(*of_writer)
+    else:
+        withdrawn = withdrawn.where(Vote.example_id == example.id)
+    return session.scalar(withdrawn.limit(1)) is not None
 
 
 def _is_earned(session: Session, payout: Payout, example: Example) -> bool:

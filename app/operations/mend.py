@@ -31,6 +31,7 @@ from hits.models import Assignment, Round
 from hits.models.people import is_erased
 from hits.money import ZERO, display, from_cents
 from hits.mturk.client import AssignmentSeen
+from hits.rejections import note_rejected
 from hits.states import AssignmentState
 from payments import reservations
 from payments.fees import bonus_fee
@@ -306,8 +307,8 @@ def _approve(session: Session, marketplace: Marketplace, assignment_id: str) -> 
 
 
 def _as_rejected(session: Session, row: Assignment, at: datetime, now: datetime) -> None:
-    row.state, row.rejected_at, row.approved_at = AssignmentState.REJECTED, at, None
-    session.flush()
+    row.approved_at = None
+    note_rejected(session, row, at)
     _reverse_all(
         session, TransactionKind.REWARD, row.mturk_assignment_id, row.hit.batch_id, "rejected on the marketplace", now
     )

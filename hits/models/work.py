@@ -237,6 +237,7 @@ class Vote(Base):
         UniqueConstraint("gold_item_id", "validator_id"),
         CheckConstraint("(example_id IS NULL) != (gold_item_id IS NULL)", name="example_or_gold"),
         CheckConstraint("(label IS NULL) != (flag_reason IS NULL)", name="label_or_flag"),
+        CheckConstraint("counted_before IS NULL OR counted_at IS NULL", name="withdrawn_counts_no_more"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -255,6 +256,8 @@ class Vote(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime())
     #: Set when the assignment is collected; before that the vote is a draft that its validator may change.
     counted_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
+    #: When it had been counted, of a vote that was withdrawn because its work was rejected as done in bad faith.
+    counted_before: Mapped[datetime | None] = mapped_column(UtcDateTime())
 
     example: Mapped[Example | None] = relationship()
     gold_item: Mapped[GoldItem | None] = relationship()

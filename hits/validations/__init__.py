@@ -32,7 +32,9 @@ from hits.validations.votes import (
     draft_votes,
     items_for,
     record_vote,
+    restore_votes,
     save_votes,
+    withdraw_votes,
 )
 
 __all__ = [
@@ -66,11 +68,13 @@ __all__ = [
     "release",
     "release_expired",
     "release_unsubmitted",
+    "restore_votes",
     "retire_gold",
     "retract",
     "save_votes",
     "selected",
     "shortages",
     "waiting_items",
+    "withdraw_votes",
     "writer_confirmed",
 ]

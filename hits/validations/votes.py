@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session, joinedload
 
 from hits.attempts import locked_hit
@@ -19,11 +19,11 @@ from hits.errors import (
     OwnExample,
     Refused,
 )
-from hits.models import Assignment, Example, Hit, Lease, Vote
+from hits.models import Assignment, Example, Hit, Lease, Round, Vote
 from hits.states import AssignmentState, HitKind, Verdict
 from hits.tasks import TaskSpec, task
 from hits.tasks._spec import checked_span, checked_text
-from hits.validations.decisions import locked_examples, recount
+from hits.validations.decisions import decide, locked_examples, recount
 
 FLAG_REASON_MAX_CHARACTERS = 500
 
@@ -198,7 +198,8 @@ def count_votes(session: Session, assignment: Assignment, now: datetime) -> int:
     """
     # Those of somebody else are of a frame that was opened under another name.
     mine = (Vote.assignment_id == assignment.id) & (Vote.validator_id == assignment.worker_id)
-    fresh = session.scalars(select(Vote).where(mine, Vote.counted_at.is_(None))).all()
+    uncounted = Vote.counted_at.is_(None) & Vote.counted_before.is_(None)
+    fresh = session.scalars(select(Vote).where(mine, uncounted)).all()
     examples = {
         example.id: example
         for example in locked_examples(session, [vote.example_id for vote in fresh if vote.example_id is not None])
@@ -226,6 +227,62 @@ def count_votes(session: Session, assignment: Assignment, now: datetime) -> int:
     recount(session, list(examples.values()))
     end_leases(session, _leases_without_vote(session, assignment))
     return counted
+
+
+def withdraw_votes(session: Session, assignment: Assignment, now: datetime) -> int:
+    """Let the votes of work that was rejected as done in bad faith count no more, and decide anew. Returns how many.
+
+    They are kept, with when they had been counted, and their places go back to the queue. The votes of a frozen round
+    stay as they are. Flushes; again is a no-op.
+    """
+    mine = (Vote.assignment_id == assignment.id) & Vote.counted_at.is_not(None)
+    if session.scalar(select(Vote.id).where(mine).limit(1)) is None or _is_closed(session, assignment):
+        return 0
+    examples = locked_examples(session, _examples_of(session, mine))
+    votes = session.scalars(select(Vote).where(mine).execution_options(populate_existing=True)).all()
+    for vote in votes:
+        vote.counted_before, vote.counted_at = vote.counted_at, None
+    leases = session.scalars(select(Lease).where(Lease.assignment_id == assignment.id, Lease.place.is_not(None)))
+    for lease in leases.all():
+        lease.place = lease.expires_at = None
+    session.flush()
+    for example in examples:
+        decide(session, example, now)
+    return len(votes)
+
+
+def restore_votes(session: Session, assignment: Assignment, now: datetime) -> int:
+    """Let votes that were withdrawn count again, as of when they did, since the rejection was undone. Returns how many.
+
+    One whose place others have taken meanwhile stays withdrawn, as no example gets more than its round's most votes;
+    so do all of a round that was frozen since. Flushes; again is a no-op.
+    """
+    mine = (Vote.assignment_id == assignment.id) & Vote.counted_before.is_not(None)
+    if session.scalar(select(Vote.id).where(mine).limit(1)) is None or _is_closed(session, assignment):
+        return 0
+    examples = {example.id: example for example in locked_examples(session, _examples_of(session, mine))}
+    votes = session.scalars(select(Vote).where(mine).execution_options(populate_existing=True)).all()
+    of_mine = (Lease.validator_id == assignment.worker_id) & Lease.example_id.in_(examples)
+    leases = {
+        lease.example_id: lease
+        for lease in session.scalars(select(Lease).where(of_mine).execution_options(populate_existing=True))
+    }
+    held = places_held(session, list(examples))
+    restored = 0
+    for vote in votes:
+        if vote.example_id is not None and vote.label is not None:
+            lease = leases.get(vote.example_id)
+            if lease is None:
+                continue
+            take_place(lease, examples[vote.example_id], held[vote.example_id])
+            if lease.place is None:
+                continue
+        vote.counted_at, vote.counted_before = vote.counted_before, None
+        restored += 1
+    session.flush()
+    for example in examples.values():
+        decide(session, example, now)
+    return restored
 
 
 def end_leases(session: Session, lease_ids: Collection[int], *, until: datetime | None = None) -> int:
@@ -269,6 +326,16 @@ def take_place(lease: Lease, example: Example, held: Collection[int]) -> None:
     if place is not None:
         lease.place, lease.of_places = place, most
         example.leased += 1
+
+
+def _is_closed(session: Session, assignment: Assignment) -> bool:
+    """Tell whether the data of the assignment's round stay as they are: it is frozen, or is being frozen."""
+    return session.get_one(Round, assignment.hit.batch.round_id, populate_existing=True).frozen_at is not None
+
+
+def _examples_of(session: Session, which: ColumnElement[bool]) -> list[int]:
+    found = session.scalars(select(Vote.example_id).where(which, Vote.example_id.is_not(None)))
+    return [example_id for example_id in found if example_id is not None]
 
 
 def _holds_place(session: Session, lease: Lease, example: Example) -> bool:
