@@ -1,14 +1,14 @@
 """Votes of work that was rejected are withdrawn: kept, with when they had been counted.
 
-Revision ID: 0011
-Revises: 0010
+Revision ID: 0012
+Revises: 0011
 Create Date: 2026-11-30 22:15:00+00:00
 """
 
 from alembic import op
 
-revision = "0011"
-down_revision = "0010"
+revision = "0012"
+down_revision = "0011"
 branch_labels = None
 depends_on = None
 
