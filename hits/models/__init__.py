@@ -1,6 +1,7 @@
 """The tables of the work. Importing this package registers all of them on ``hits.db.Base.metadata``."""
 
 import hits.models.frozen  # noqa: F401 - registers its triggers
+from hits.models.arms import ArmAssignment, ArmPlan
 from hits.models.care import Consent, ConsentText, Exposure, Rejection
 from hits.models.measures import BiasReport, MeasuredSet, ModelAnswers, ModelScore
 from hits.models.people import Worker
@@ -8,6 +9,8 @@ from hits.models.rounds import Context, GoldItem, Hit, HitBatch, ModelVersion, R
 from hits.models.work import Assignment, Attempt, Example, Lease, Vote
 
 __all__ = [
+    "ArmAssignment",
+    "ArmPlan",
     "Assignment",
     "Attempt",
     "BiasReport",

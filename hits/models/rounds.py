@@ -58,6 +58,8 @@ class Round(Base):
     gold_warning_percent: Mapped[int] = mapped_column(default=70, server_default=text("70"))
     #: Of two people who judge each other, the most that one may judge of the other's examples.
     pair_percent: Mapped[int] = mapped_column(default=25, server_default=text("25"))
+    #: The version of its arms for which new writers are drawn (hits.arms); None: all work under the same conditions.
+    arms_version: Mapped[int | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime())
     #: Of a round that was published elsewhere and imported: from which files, under which licence (hits.imports).
     origin: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
