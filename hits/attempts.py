@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, bindparam, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import set_committed_value
 
 from hits.consent import require_consent
 from hits.errors import AlreadySubmitted, InvalidInput, NoTriesLeft, NotYetSubmittable, Refused, WrongWorker
@@ -33,6 +34,21 @@ MAX_CHARACTERS = 1_000_000
 WHY_MAX_CHARACTERS = 2000
 #: Of what is marked in a passage.
 DRAFT_MAX_CHARACTERS = 5000
+
+#: Statements of every question are built once: building one takes longer than SQLite takes to answer it.
+_LOCKED_ASSIGNMENT, _LOCKED_ATTEMPT = (
+    select(*kind.__table__.columns)
+    .select_from(Hit)
+    .join(kind, kind.hit_id == Hit.id)
+    .where(kind.id == bindparam("wanted"))
+    .with_for_update()
+    for kind in (Assignment, Attempt)
+)
+_ATTEMPTS = (
+    select(Attempt)
+    .where(Attempt.hit_id == bindparam("of_hit"), Attempt.worker_id == bindparam("of_worker"))
+    .order_by(Attempt.id)
+)
 
 _ENTITY_ID = re.compile(r"[A-Z0-9]{1,64}")
 _WORKER_ID = re.compile(r"A[A-Z0-9]{1,63}")
@@ -203,8 +219,7 @@ def record_prediction(session: Session, attempt: Attempt, prediction: Prediction
     An attempt that is answered already, or was given back meanwhile, is left alone. An answer that is none (unknown
     labels, numbers that are no probabilities, a label that is not the likeliest) is recorded as a failure.
     """
-    locked_hit(session, attempt.assignment)
-    reread(session, attempt)
+    _lock_attempt(session, attempt)
     if attempt.state is not AttemptState.ASKING:
         return
     spec = task(attempt.hit.batch.round.task_code)
@@ -234,8 +249,7 @@ def record_prediction(session: Session, attempt: Attempt, prediction: Prediction
 
 def record_failure(session: Session, attempt: Attempt, reason: str) -> None:
     """Give the try back because the model gave no answer. An attempt that is answered already is left alone."""
-    locked_hit(session, attempt.assignment)
-    reread(session, attempt)
+    _lock_attempt(session, attempt)
     if attempt.state is AttemptState.ASKING:
         _give_back(attempt, reason)
         session.flush()
@@ -406,20 +420,26 @@ def _assignment(session: Session, mturk_assignment_id: str) -> Assignment | None
 
 
 def _attempts(session: Session, assignment: Assignment) -> list[Attempt]:
-    mine = (Attempt.hit_id == assignment.hit_id) & (Attempt.worker_id == assignment.worker_id)
-    return list(session.scalars(select(Attempt).where(mine).order_by(Attempt.id)))
+    mine = {"of_hit": assignment.hit_id, "of_worker": assignment.worker_id}
+    return list(session.scalars(_ATTEMPTS, mine))
 
 
 def locked_hit(session: Session, assignment: Assignment) -> Hit:
     """Take the HIT's row lock, so that two tabs can't take the same try, and see the assignment as it is now."""
-    hit = session.execute(select(Hit).where(Hit.id == assignment.hit_id).with_for_update()).scalar_one()
-    reread(session, assignment)
-    return hit
+    _reread_locked(session, assignment, _LOCKED_ASSIGNMENT)
+    return assignment.hit
 
 
-def reread(session: Session, row: Assignment | Attempt) -> None:
-    """See a row as it is now, without letting go of the rows that it belongs to: those would be read again."""
-    session.refresh(row, type(row).__table__.columns.keys())
+def _lock_attempt(session: Session, attempt: Attempt) -> None:
+    """Take the HIT's row lock, and see the attempt as it is now."""
+    _reread_locked(session, attempt, _LOCKED_ATTEMPT)
+
+
+def _reread_locked(session: Session, row: Assignment | Attempt, statement: Select[Any]) -> None:
+    # Not session.refresh: that takes a statement more, and lets go of the rows that this one belongs to.
+    session.flush()
+    for name, value in session.execute(statement, {"wanted": row.id}).one()._mapping.items():
+        set_committed_value(row, name, value)
 
 
 def _was_interrupted(attempt: Attempt, now: datetime) -> bool:

@@ -104,6 +104,14 @@ class Predictor(Protocol):
     def predict(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Prediction: ...
 
 
+class Pending(Protocol):
+    """A question that is being answered while the caller does something else; asked for once, or dropped."""
+
+    def answer(self) -> Prediction: ...
+
+    def drop(self) -> None: ...
+
+
 class Explainer(Protocol):
     """Explains a prediction. Raises ModelUnavailable when no explanation can be given in time.
 

@@ -18,7 +18,7 @@ from hits.predictions import Attribution, MemberAnswer, ModelUnavailable, Predic
 from hits.tasks import AnswerKind, TaskSpec, task
 from inference.ensembles import Ensemble
 from inference.errors import BadModelAnswer, ModelFailed, ModelNotLoaded, ModelWarmingUp
-from inference.lanes import LaneCounts, Lanes
+from inference.lanes import LaneCounts, Lanes, Pending
 from inference.references import Reference, parse_reference
 from inference.remote.served import RemoteEngine
 from inference.right_of_way import Patience, RightOfWay, stopping_at
@@ -193,6 +193,18 @@ class InProcessEngine:
         texts = self._texts(task_code, fields)
         self._await_model(task_code)
         return self._predict_lanes.ask(_Question(task_code, texts, key), seconds=seconds)
+
+    def ask_ahead(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Pending[_Question, Prediction]:
+        """Begin to answer and return at once, so that the caller can store the question meanwhile.
+
+        Raises as predict does; ModelNotLoaded also for a model that is being loaded, for which predict would wait.
+        """
+        texts = self._texts(task_code, fields)
+        with self._changed:
+            loaded = task_code in self._models and self._state.name != "stopped"
+        if not loaded or self._process != os.getpid():
+            raise ModelNotLoaded(f"The model of {task_code!r} is not loaded in this process yet. No try was used.")
+        return self._predict_lanes.put(_Question(task_code, texts, key))
 
     def explain(
         self,

@@ -52,6 +52,22 @@ class LaneCounts:
     stuck: int
 
 
+class Pending(Generic[T, R]):
+    """An item that stands in the queue or is being answered."""
+
+    def __init__(self, lanes: Lanes[T, R], request: _Request[T, R]) -> None:
+        self._lanes = lanes
+        self._request = request
+
+    def answer(self, seconds: float | None = None, gone: Callable[[], bool] | None = None) -> R:
+        """Return the answer, waiting from now on at most the given seconds (else the pool's); raises as Lanes.ask."""
+        return self._lanes.wait_for(self._request, self._lanes.seconds if seconds is None else seconds, gone)
+
+    def drop(self) -> None:
+        """Let it go: nobody will ask for the answer."""
+        self._lanes.drop(self._request)
+
+
 class Lanes(Generic[T, R]):
     """A bounded queue drained by threads: a batch is whatever arrived while the last one ran, so nobody waits for it.
 
@@ -108,7 +124,13 @@ class Lanes(Generic[T, R]):
         ModelTimeout, CallerGone, ModelFailed, ModelNotLoaded when the pool doesn't run, and whatever error of the
         package's own tree ``run`` raised.
         """
-        limit = self.seconds if seconds is None else seconds
+        return self.put(item).answer(self.seconds if seconds is None else seconds, gone)
+
+    def put(self, item: T) -> Pending[T, R]:
+        """Put the item into the queue and return at once; whoever did must ask for the answer, or drop it.
+
+        Raises ModelQueueFull, and ModelNotLoaded when the pool doesn't run.
+        """
         request: _Request[T, R] = _Request(item)
         with self._changed:
             self._replace_hung()
@@ -121,21 +143,34 @@ class Lanes(Generic[T, R]):
                 raise ModelQueueFull(self._queue_limit)
             self._waiting.append(request)
             self._changed.notify()
-        left = self._wait(request, limit, gone)
+        return Pending(self, request)
+
+    def drop(self, request: _Request[T, R]) -> None:
+        """Let a request go that nobody waits for any more."""
+        with self._changed:
+            self._give_up(request)
+            self._counts["left"] += 1
+
+    def wait_for(self, request: _Request[T, R], seconds: float, gone: Callable[[], bool] | None) -> R:
+        """Return the answer to a request in the queue; as ask."""
+        left = self._wait(request, seconds, gone)
         with self._changed:
             if not request.done.is_set():
-                request.given_up = True
-                if request in self._waiting:
-                    self._waiting.remove(request)
+                self._give_up(request)
                 if left:
                     self._counts["left"] += 1
                     raise CallerGone
                 self._counts["timed_out"] += 1
                 self._replace_hung()
-                raise ModelTimeout(limit)
+                raise ModelTimeout(seconds)
         if request.error is not None:
             raise request.error
         return request.answer  # type: ignore[return-value]  # set before done, and None may be an answer
+
+    def _give_up(self, request: _Request[T, R]) -> None:
+        request.given_up = True
+        if request in self._waiting:
+            self._waiting.remove(request)
 
     def _wait(self, request: _Request[T, R], seconds: float, gone: Callable[[], bool] | None) -> bool:
         """Wait for the answer or the deadline; tell whether whoever asked has left before."""

@@ -6,14 +6,23 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
 from hits.models import Assignment, Attempt, Hit, HitBatch, Round, Vote, Worker
 from hits.states import AssignmentState, HitKind
 from qualification.errors import NotAdmitted
 from qualification.grants import VALIDATOR, is_held, latest_grant
-from qualification.limits_models import EVERY_ROUND, LimitPer, ListEntry, ListKind, Work, WorkLimit
+from qualification.limits_models import (
+    EVERY_ROUND,
+    AllowList,
+    LimitPer,
+    ListEntry,
+    ListKind,
+    RoundExclusion,
+    Work,
+    WorkLimit,
+)
 from qualification.models import GrantState
 from qualification.quiz_requirements import check_quizzes
 from qualification.requirements import allow_list_of, excluded_by, limit_of
@@ -38,13 +47,17 @@ def check_admission(session: Session, hit: Hit, worker: Worker, now: datetime, *
     if phase == "load":
         # Not the whole lock: attempts of the same worker that are being stored refer to the row and need not wait.
         session.execute(select(Worker.id).where(Worker.id == worker.id).with_for_update(key_share=True))
-    if _has_begun(session, hit, worker, work):
+    round_ = hit.batch.round
+    stands = session.execute(_STANDS[work], _names(hit, round_, worker)).one()
+    if stands.begun:
         return
     check_quizzes(session, hit, worker, now)
     _check_validator(session, hit, worker, now)
-    round_ = hit.batch.round
-    _check_lists(session, round_, worker, work)
-    if work is Work.WRITING:
+    if stands.set_aside:
+        raise NotAdmitted("The requester does not offer you HITs of this task at the moment.")
+    if stands.by_invitation:
+        _check_invited(session, round_, worker, work)
+    if work is Work.WRITING and stands.exclusive:
         _check_exclusions(session, hit, round_, worker, now)
     # A place that was given stays given: on submit, and when the page is loaded again.
     if phase == "load" and not _has_place(session, hit, worker, now):
@@ -86,13 +99,39 @@ def _hits_done(session: Session, worker: Worker, work: Work, now: datetime, *whe
     return count or 0
 
 
-def _has_begun(session: Session, hit: Hit, worker: Worker, work: Work) -> bool:
-    if work is Work.WRITING:
-        begun = select(Attempt.id).where(Attempt.hit_id == hit.id, Attempt.worker_id == worker.id)
-    else:
-        begun = select(Vote.id).join(Vote.assignment).where(Assignment.hit_id == hit.id)
-        begun = begun.where(Vote.validator_id == worker.id)
-    return session.scalar(begun.limit(1)) is not None
+def _names(hit: Hit, round_: Round, worker: Worker) -> dict[str, object]:
+    return {"of_hit": hit.id, "of_worker": worker.id, "of_task": round_.task_code}
+
+
+def _stands(begun: Select[int]) -> Select[bool, bool, bool, bool]:
+    """Return what decides for most people at once: whether they have begun, and which rules there are at all."""
+    of_task: BindParameter[str] = bindparam("of_task")
+    set_aside = select(ListEntry.id).where(
+        ListEntry.worker_id == bindparam("of_worker"),
+        ListEntry.kind == ListKind.SET_ASIDE,
+        ListEntry.task_code == of_task,
+        ListEntry.round_number == EVERY_ROUND,
+        ListEntry.ended_at.is_(None),
+    )
+    return select(
+        begun.exists().label("begun"),
+        set_aside.exists().label("set_aside"),
+        select(AllowList.id).where(AllowList.task_code == of_task).exists().label("by_invitation"),
+        select(RoundExclusion.id).where(RoundExclusion.task_code == of_task).exists().label("exclusive"),
+    )
+
+
+#: Built once: every question to the model asks this, and building it takes longer than answering it.
+_STANDS = {
+    Work.WRITING: _stands(
+        select(Attempt.id).where(Attempt.hit_id == bindparam("of_hit"), Attempt.worker_id == bindparam("of_worker"))
+    ),
+    Work.JUDGING: _stands(
+        select(Vote.id)
+        .join(Vote.assignment)
+        .where(Assignment.hit_id == bindparam("of_hit"), Vote.validator_id == bindparam("of_worker"))
+    ),
+}
 
 
 def _has_place(session: Session, hit: Hit, worker: Worker, now: datetime) -> bool:
@@ -100,9 +139,7 @@ def _has_place(session: Session, hit: Hit, worker: Worker, now: datetime) -> boo
     return session.scalar(select(Assignment.id).where(mine).limit(1)) is not None
 
 
-def _check_lists(session: Session, round_: Round, worker: Worker, work: Work) -> None:
-    if _listed(session, worker, ListKind.SET_ASIDE, round_.task_code, EVERY_ROUND):
-        raise NotAdmitted("The requester does not offer you HITs of this task at the moment.")
+def _check_invited(session: Session, round_: Round, worker: Worker, work: Work) -> None:
     allowed = allow_list_of(session, round_.task_code, round_.number)
     if allowed is None:
         return

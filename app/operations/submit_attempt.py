@@ -15,7 +15,7 @@ from hits.attempts import begin_attempt, record_failure, record_prediction
 from hits.clock import Clock
 from hits.errors import InvalidInput, Refused, trace_of
 from hits.models import Assignment, Attempt, ModelVersion
-from hits.predictions import MemberAnswer, ModelUnavailable, Prediction, Predictor
+from hits.predictions import MemberAnswer, ModelUnavailable, Pending, Prediction, Predictor
 from hits.states import AttemptState
 from hits.tasks import TaskSpec, task
 
@@ -86,11 +86,17 @@ def submit_attempt(
     spec = task(assignment.hit.batch.round.task_code)
     context = assignment.hit.context.fields if assignment.hit.context is not None else {}
     question = spec.model_input(context, attempt.answer)
-    session.commit()
+    ahead = _ask_ahead(predictor, spec.code, question, public_id) if must_ask else None
+    try:
+        session.commit()
+    except BaseException:
+        if ahead is not None:
+            ahead.drop()
+        raise
     if not must_ask:
         return AttemptResult(public_id, None)
     try:
-        prediction = predictor.predict(spec.code, question, key=public_id)
+        prediction = ahead.answer() if ahead else predictor.predict(spec.code, question, key=public_id)
     except ModelUnavailable as error:
         _give_back(session, attempt_id, error)
         return AttemptResult(public_id, error)
@@ -102,6 +108,18 @@ def submit_attempt(
         _give_back(session, attempt_id, error)
         return AttemptResult(public_id, ModelBroke())
     return _record(session, spec, attempt_id, prediction, clock, _cards_of(predictor))
+
+
+def _ask_ahead(predictor: Predictor, task_code: str, question: Mapping[str, str], key: str) -> Pending | None:
+    """Let the model read while the question is being stored; None from an engine that can't, or can't at the moment.
+
+    Nobody sees the answer before both are done, so that a crash in between costs no try.
+    """
+    ask: Callable[..., Pending] | None = getattr(predictor, "ask_ahead", None)
+    try:
+        return ask(task_code, question, key=key) if ask is not None else None
+    except (ModelUnavailable, InvalidInput):
+        return None  # asked in the ordinary way it says so again, or has an answer by then
 
 
 def _record(

@@ -291,7 +291,7 @@ def _page_fields(
         "assignment_id": assignment.mturk_assignment_id,
         "progress": stands,
         "can_leave": can_leave(assignment, stands) and not stands.can_submit,
-        "break_due": break_due(shown_in(db.session(), assignment).values(), known.settings.break_after),
+        "break_due": _break_due(assignment),
         "support_line": known.settings.support_line,
         "current": current,
         "earlier": [view for view in reversed(views) if view is not current],
@@ -303,6 +303,12 @@ def _page_fields(
         "why_max": WHY_MAX_CHARACTERS,
         "why": (assignment.draft or {}).get("why", ""),
     }
+
+
+def _break_due(assignment: Assignment) -> bool:
+    if task(assignment.hit.batch.round.task_code).content_warning is None:
+        return False
+    return break_due(shown_in(db.session(), assignment).values(), services().settings.break_after)
 
 
 def _terms(hit: Hit, attempt: Attempt | None = None, *, covered: bool = False) -> dict[str, object]:

@@ -300,3 +300,24 @@ def test_stopping_answers_those_who_wait(make: Make) -> None:
         assert busy.result() == 1
     with pytest.raises(ModelNotLoaded):
         pool.ask(3)
+
+
+def test_an_item_put_ahead_is_answered_meanwhile_and_a_dropped_one_is_not_computed(make: Make) -> None:
+    seen: list[int] = []
+    busy = threading.Event()
+
+    def run(items: Sequence[int]) -> Sequence[int]:
+        busy.wait(2)
+        seen.extend(items)
+        return [item * 2 for item in items]
+
+    pool = make(run, batch_limit=1)
+    first = pool.put(1)
+    until(lambda: pool.counts().waiting == 0)
+    second, third = pool.put(2), pool.put(3)
+    second.drop()
+    busy.set()
+
+    assert (first.answer(), third.answer()) == (2, 6)
+    assert seen == [1, 3]
+    assert pool.counts().left == 1

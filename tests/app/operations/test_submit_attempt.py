@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import event
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.operations.submit_attempt import ModelBroke, own_attempt, register_model, submit_attempt
@@ -17,7 +18,7 @@ from hits.models import Assignment, Attempt, ModelVersion
 from hits.predictions import MemberAnswer, ModelUnavailable, Prediction
 from hits.states import AssignmentState, AttemptState
 from hits.tasks.sentiment import TASK
-from inference.errors import NothingToRead
+from inference.errors import ModelNotLoaded, NothingToRead
 from inference.target import ModelCard
 from tests.app.conftest import RuleEngine
 from tests.factories import NOON, make_assignment, make_attempt
@@ -249,6 +250,86 @@ def test_an_attempt_is_asked_under_its_own_key(session: Session, clock: FixedClo
     result = submit_attempt(session, Listening(), clock, assignment_id, TEXT)
 
     assert keys == [result.public_id]
+
+
+class Ahead(RuleEngine):
+    """An engine that begins to answer at once and tells what became of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+        self.refusal: Exception | None = None
+
+    def ask_ahead(self, task_code: str, fields: Mapping[str, str], *, key: str) -> Ahead:
+        self.told.append("asked")
+        if self.refusal is not None:
+            raise self.refusal
+        self.said = super().predict(task_code, fields, key=key)
+        return self
+
+    def predict(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Prediction:
+        self.told.append("asked in the ordinary way")
+        return super().predict(task_code, fields, key=key)
+
+    def answer(self) -> Prediction:
+        self.told.append("waited for")
+        if self.error is not None:
+            raise self.error
+        return self.said
+
+    def drop(self) -> None:
+        self.told.append("dropped")
+
+
+def test_a_model_reads_while_the_question_is_stored_and_is_waited_for_after_that(
+    session: Session, clock: FixedClock, assignment_id: int
+) -> None:
+    engine = Ahead()
+    event.listen(session, "after_commit", lambda _: engine.told.append("stored"))
+
+    result = submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    assert result.failure is None
+    assert engine.told[:3] == ["asked", "stored", "waited for"]
+
+
+def test_a_question_that_can_not_be_stored_lets_the_model_go(
+    session: Session, clock: FixedClock, assignment_id: int
+) -> None:
+    engine = Ahead()
+
+    def full(_: Session) -> None:
+        raise OSError("the disk is full")
+
+    event.listen(session, "before_commit", full)
+    with pytest.raises(OSError, match="full"):
+        submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    assert engine.told == ["asked", "dropped"]
+    session.rollback()
+    assert session.query(Attempt).count() == 0
+
+
+def test_a_model_that_can_not_begin_at_once_is_asked_in_the_ordinary_way(
+    session: Session, clock: FixedClock, assignment_id: int
+) -> None:
+    engine = Ahead()
+    engine.refusal = ModelNotLoaded("It is being loaded.")
+
+    result = submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    assert result.failure is None
+    assert engine.told == ["asked", "asked in the ordinary way"]
+
+
+def test_a_model_asked_ahead_that_fails_takes_no_try(session: Session, clock: FixedClock, assignment_id: int) -> None:
+    engine = Ahead()
+    engine.error = ModelNotLoaded("It was stopped.")
+
+    result = submit_attempt(session, engine, clock, assignment_id, TEXT)
+
+    assert result.failure is engine.error
+    assert session.query(Attempt).one().try_number is None
 
 
 def test_a_model_whose_answer_can_not_be_stored_is_not_registered_and_takes_no_try(
