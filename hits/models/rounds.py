@@ -180,6 +180,9 @@ class HitBatch(Base):
     requirements: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     #: How many of a new writer's examples a reviewer grades before validators see any.
     practice: Mapped[int] = mapped_column(default=0, server_default="0")
+    #: How its contexts were chosen (hits.contexts.selection), and how many HITs of the round one may have; None: any.
+    contexts_by: Mapped[str | None] = mapped_column(String(40))
+    per_context: Mapped[int | None]
     #: Why it was launched though it pays less than the floor.
     wage_reason: Mapped[str | None] = mapped_column(String(500))
     #: Of validation batches: the items that one assignment shows, and the value that its readers must hold if it is for
