@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
@@ -16,7 +16,7 @@ from app.settings import Settings
 from hits import rejections
 from hits.clock import Clock
 from hits.errors import Refused
-from hits.models import Assignment, HitBatch, Rejection, Worker
+from hits.models import Assignment, HitBatch, Rejection, Vote, Worker
 from hits.mturk.client import AssignmentSeen, MTurk
 from hits.mturk.errors import InvalidAssignmentState, MTurkRefused
 from hits.rejections import GROUNDS, CapReached, Share, checked_grounds, share_of_batch, share_of_worker, undone_until
@@ -25,7 +25,10 @@ from hits.states import BadFaith, RejectionState
 
 @dataclass(frozen=True)
 class RejectionPlan:
-    """What a rejection would do: who is not paid what, what they read, and how much is rejected by then."""
+    """What a rejection would do: who is not paid what, what they read, and how much is rejected by then.
+
+    ``votes`` count by now and will not any more, unless the round ``is_frozen``, whose data stay as they are.
+    """
 
     assignment_id: str
     worker: str
@@ -36,6 +39,8 @@ class RejectionPlan:
     batch: Share
     person: Share
     undone_until: datetime | None
+    votes: int = 0
+    is_frozen: bool = False
 
 
 def plan_rejection(
@@ -128,6 +133,7 @@ def reject_assignment(
 
 def _plan(session: Session, settings: Settings, row: Assignment, ground: BadFaith, words: str) -> RejectionPlan:
     until = undone_until(row)
+    counted = select(func.count()).select_from(Vote).where(Vote.assignment_id == row.id, Vote.counted_at.is_not(None))
     return RejectionPlan(
         assignment_id=row.mturk_assignment_id,
         worker=row.worker.pseudonym,
@@ -139,6 +145,8 @@ def _plan(session: Session, settings: Settings, row: Assignment, ground: BadFait
         batch=share_of_batch(session, row.hit.batch_id, settings.rejection_cap),
         person=share_of_worker(session, row.worker_id, settings.rejection_cap),
         undone_until=until,
+        votes=session.scalar(counted) or 0,
+        is_frozen=row.hit.batch.round.frozen_at is not None,
     )
 
 

@@ -210,6 +210,10 @@ def _judged(row: Assignment) -> list[Done]:
     spec = task(row.hit.batch.round.task_code)
     votes = db.session.scalars(select(Vote).where(Vote.assignment_id == row.id).order_by(Vote.id))
     return [
-        Done((), spec.label(one.label).name if one.label is not None else f"Flagged: {one.flag_reason}")
+        Done(
+            (),
+            (spec.label(one.label).name if one.label is not None else f"Flagged: {one.flag_reason}")
+            + (", withdrawn: it counts no more" if one.counted_before is not None else ""),
+        )
         for one in votes
     ]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from hits.clock import FixedClock
-from hits.models import Assignment
+from hits.models import Assignment, Vote
 from hits.money import usd
 from hits.states import AssignmentState, Moderation, Verdict
+from hits.validations import override, withdraw_votes
 from payments.due import due_bonuses
 from payments.models import Payout, PayoutState, Posting
+from payments.planning import follow
 from tests import factories
 from tests.payments.builders import assignment_of, fooling_example, plan, verified_example
 from tests.payments.senders import ENDPOINT
@@ -160,3 +163,29 @@ def test_pending_examples_are_not_planned(session: Session, clock: FixedClock) -
 
     assert due_bonuses(session) == []
     assert session.scalar(select(func.count()).select_from(Assignment)) == 1
+
+
+def test_a_promise_stays_when_a_reader_acted_in_bad_faith_and_falls_with_the_requesters_own_decision(
+    session: Session, clock: FixedClock
+) -> None:
+    example = verified_example(session, batch=factories.make_batch(session), votes=2)
+    [vote, _] = session.scalars(select(Vote).where(Vote.example_id == example.id).order_by(Vote.id))
+    clock.advance(timedelta(hours=1))
+    [payout] = plan(session, clock.now())
+
+    withdraw_votes(session, vote.assignment, clock.now())
+    assert example.verdict is Verdict.PENDING
+    follow(session, clock.now())
+    assert (payout.state, promised(session)) == (PayoutState.APPROVED, 30)
+
+    override(session, example, label=None, reason="It breaks a rule.", now=clock.now())
+    follow(session, clock.now())
+    assert (payout.state, promised(session)) == (PayoutState.NOT_DUE, 0)
+
+
+def test_what_was_not_promised_before_a_vote_was_withdrawn_is_not_planned(session: Session, clock: FixedClock) -> None:
+    example = verified_example(session, batch=factories.make_batch(session), votes=2)
+    [vote, _] = session.scalars(select(Vote).where(Vote.example_id == example.id).order_by(Vote.id))
+    withdraw_votes(session, vote.assignment, clock.now())
+
+    assert plan(session, clock.now()) == []

@@ -15,14 +15,16 @@ from app.operations.approve import approve_submitted
 from app.operations.collect import collect
 from app.operations.reject import plan_rejection, reject_assignment
 from app.operations.review import accept_reviewed
+from app.operations.undo_rejection import undo_rejection
 from hits.clock import FixedClock
 from hits.errors import InvalidAnswer, NotFound, Refused
-from hits.models import Rejection
+from hits.models import Rejection, Vote
 from hits.mturk.errors import MTurkUnavailable
 from hits.rejections import CapReached
 from hits.states import AssignmentState, BadFaith, RejectionState
 from payments.models import LedgerTransaction, TransactionKind
 from tests.app.operations.people import Crowd, assignment_row
+from tests.app.operations.test_collect import validation_hit
 from tests.market import Market, failing
 
 WORDS = "The form was handed in without a single text."
@@ -242,3 +244,25 @@ def test_markets_that_are_down_leave_a_rejection_to_go_on_with(crowd: Crowd, wai
     market.before = None
     reject(crowd, waiting)
     assert assignment_row(crowd.session, waiting).state is AssignmentState.REJECTED
+
+
+def test_votes_of_rejected_validation_work_are_withdrawn_and_come_back_when_it_is_undone(
+    crowd: Crowd, hits: list[str]
+) -> None:
+    validation, validators = validation_hit(crowd, hits)
+    half = crowd.judge(validators[0], validation, save=False)
+    row = assignment_row(crowd.session, half)
+    crowd.session.delete(crowd.session.scalars(select(Vote).where(Vote.assignment_id == row.id)).first())
+    collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+    [vote] = crowd.session.scalars(select(Vote).where(Vote.assignment_id == row.id))
+    assert vote.counted_at is not None
+    assert plan_rejection(crowd.session, crowd.settings, half, **GROUNDS).votes == 1
+
+    reject(crowd, half)
+    collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
+    crowd.session.refresh(vote)
+    assert vote.counted_at is None
+
+    undo_rejection(crowd.session, crowd.market.mturk, crowd.clock, half, reason="I was wrong about it.", by="kim")
+    crowd.session.refresh(vote)
+    assert vote.counted_at is not None

@@ -151,10 +151,20 @@ class Validation(RuleBasedStateMachine):
 
     @rule(number=numbers)
     def reject(self, number: int) -> None:
-        row = self.assignment(number, AssignmentState.SAVED, AssignmentState.OPENED)
+        row = self.assignment(number, AssignmentState.SAVED, AssignmentState.OPENED, AssignmentState.SUBMITTED)
         if row is not None:
             row.state = AssignmentState.REJECTED
+            for _ in range(2):
+                validations.withdraw_votes(self.session, row, self.clock.now())
             validations.release(self.session, row)
+
+    @rule(number=numbers)
+    def undo_a_rejection(self, number: int) -> None:
+        row = self.assignment(number, AssignmentState.REJECTED)
+        if row is not None:
+            row.state = AssignmentState.SUBMITTED
+            validations.restore_votes(self.session, row, self.clock.now())
+            validations.count_votes(self.session, row, self.clock.now())
 
     @rule(minutes=st.sampled_from([1, 10, 40, 200]))
     def wait(self, minutes: int) -> None:

@@ -335,3 +335,87 @@ def test_the_database_has_one_vote_of_a_person_about_an_item_and_one_item_for_a_
         make.make_vote(session, example=example, assignment=vote.assignment)
     with pytest.raises(IntegrityError), session.begin_nested():
         session.execute(update(Vote).where(Vote.id == vote.id).values(example_id=None))
+
+
+def judged_by(session: Session, example: Example, clock: FixedClock, *labels: str) -> list[Assignment]:
+    """The collected assignments of readers who gave the labels, in order; the votes have decided."""
+    done = []
+    for label in labels:
+        assignment, [item] = opened(session, [example])
+        validations.record_vote(session, assignment, item.id, label=label, now=clock.now())
+        validations.save_votes(session, assignment, clock.now())
+        assignment.state = AssignmentState.SUBMITTED
+        validations.count_votes(session, assignment, clock.now())
+        done.append(assignment)
+    validations.decide(session, example, clock.now())
+    return done
+
+
+def test_votes_of_rejected_work_decide_nothing_and_others_are_asked_instead(
+    session: Session, clock: FixedClock
+) -> None:
+    example = make.make_example(session)
+    bad, _ = judged_by(session, example, clock, W, W)
+    assert example.verdict is Verdict.VALID_AND_MODEL_WRONG
+
+    assert validations.withdraw_votes(session, bad, clock.now()) == 1
+    assert (example.verdict, example.final_label, example.votes_wanted) == (Verdict.PENDING, None, 1)
+    [vote] = session.scalars(select(Vote).where(Vote.assignment_id == bad.id))
+    assert (vote.label, vote.counted_at, vote.counted_before) == (W, None, clock.now())
+    assert validations.withdraw_votes(session, bad, clock.now()) == 0
+
+    again = make.make_assignment(session, hit=make.make_validation_hit(session, examples=[example]), worker=bad.worker)
+    assert validations.draw(session, again, clock.now()) == []
+    judged_by(session, example, clock, W)
+    assert example.verdict is Verdict.VALID_AND_MODEL_WRONG
+
+
+def test_votes_of_an_undone_rejection_count_again_as_of_when_they_did(session: Session, clock: FixedClock) -> None:
+    example = make.make_example(session)
+    bad, _ = judged_by(session, example, clock, W, W)
+    counted = clock.now()
+    clock.advance(timedelta(days=1))
+    validations.withdraw_votes(session, bad, clock.now())
+
+    assert validations.restore_votes(session, bad, clock.now()) == 1
+    assert example.verdict is Verdict.VALID_AND_MODEL_WRONG
+    [vote] = session.scalars(select(Vote).where(Vote.assignment_id == bad.id))
+    assert (vote.counted_at, vote.counted_before) == (counted, None)
+    assert validations.restore_votes(session, bad, clock.now()) == 0
+
+
+def test_a_withdrawn_vote_whose_place_others_took_stays_withdrawn(session: Session, clock: FixedClock) -> None:
+    example = make.make_example(session)
+    bad, *_ = judged_by(session, example, clock, W, M)
+    validations.withdraw_votes(session, bad, clock.now())
+    judged_by(session, example, clock, A, W)
+    assert example.verdict is Verdict.INVALID
+
+    assert validations.restore_votes(session, bad, clock.now()) == 0
+    assert validations.count_votes(session, bad, clock.now()) == 0
+    assert example.verdict is Verdict.INVALID
+
+
+def test_a_flag_of_rejected_work_holds_up_nothing(session: Session, clock: FixedClock) -> None:
+    example = make.make_example(session)
+    judged_by(session, example, clock, W, W)
+    assignment, [item] = opened(session, [example])
+    validations.record_vote(session, assignment, item.id, flag_reason="no reason", now=clock.now())
+    item.place = 3
+    assignment.state = AssignmentState.SUBMITTED
+    validations.count_votes(session, assignment, clock.now())
+    validations.decide(session, example, clock.now())
+    assert example.verdict is Verdict.FLAGGED
+
+    validations.withdraw_votes(session, assignment, clock.now())
+    assert example.verdict is Verdict.VALID_AND_MODEL_WRONG
+
+
+def test_votes_of_a_frozen_round_stay(session: Session, clock: FixedClock) -> None:
+    example = make.make_example(session)
+    bad, _ = judged_by(session, example, clock, W, W)
+    example.round.frozen_at, example.round.manifest_sha256 = clock.now(), "0" * 64
+    session.flush()
+
+    assert validations.withdraw_votes(session, bad, clock.now()) == 0
+    assert example.verdict is Verdict.VALID_AND_MODEL_WRONG
