@@ -32,13 +32,18 @@ def undo_rejection(
     row = _locked(session, mturk_assignment_id)
     _refuse_unless_rejected(session, row, clock)
     row_id = row.id
+    rejection = rejections.rejection_of(session, row)
+    if rejection is not None:
+        # Before the marketplace is told, so that it is not lost with this process.
+        rejection.undone_reason = text
     session.add(
         AuditEntry(
             at=clock.now(),
             staff_name=by,
             action="assignment.undo-rejection",
             subject=mturk_assignment_id,
-            detail={"reason": text},
+            # The reason stands with the rejection: it is about a person, and the trail forgets nothing.
+            detail={},
         )
     )
     session.commit()

@@ -84,6 +84,8 @@ class Rejection(Base):
     rejected_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
     undone_at: Mapped[datetime | None] = mapped_column(UtcDateTime())
     undone_by: Mapped[str | None] = mapped_column(String(80))
+    #: Why; about a person, and so not in the audit trail, which forgets nothing.
+    undone_reason: Mapped[str | None] = mapped_column(String(500))
 
     assignment: Mapped[Assignment] = relationship()
     worker: Mapped[Worker] = relationship()

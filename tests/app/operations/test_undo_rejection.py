@@ -45,8 +45,9 @@ def test_an_undone_rejection_pays_once_and_says_who_and_why(crowd: Crowd, reject
     assert sum(one.cents for one in crowd.session.scalars(select(Posting))) == 0
     (rejection,) = crowd.session.scalars(select(Rejection))
     assert (rejection.state, rejection.undone_by) == (RejectionState.UNDONE, "kim")
+    assert rejection.undone_reason == "I took another one for it."
     entry = crowd.session.scalars(select(AuditEntry).where(AuditEntry.action == "assignment.undo-rejection")).one()
-    assert (entry.staff_name, entry.detail) == ("kim", {"reason": "I took another one for it."})
+    assert (entry.staff_name, entry.detail) == ("kim", {})
     with pytest.raises(Refused, match="not rejected but approved"):
         undo(crowd, rejected)
     collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
