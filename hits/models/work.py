@@ -122,12 +122,17 @@ class Example(Base):
         CheckConstraint("(retracted_at IS NULL) = (retraction_reason IS NULL)", name="retraction_has_reason"),
         # The queue: what wants votes, the oldest first.
         Index("ix_example_queue", "round_id", "verdict", "collected_at", "id"),
+        # What a round's figures are counted from without reading a row, and the orders in which examples are listed.
+        Index("ix_example_figures", "round_id", "verdict", "fooled", "goal_label", "retracted_at"),
+        Index("ix_example_decided", "round_id", "decided_at", "verdict", "retracted_at"),
+        Index("ix_example_listed", "round_id", "collected_at", "id"),
+        Index("ix_example_written", "round_id", "writer_id", "collected_at", "id"),
         Index("ix_example_origin", "round_id", "origin", unique=True),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     attempt_id: Mapped[int] = mapped_column(ForeignKey("attempt.id"), unique=True)
-    round_id: Mapped[int] = mapped_column(ForeignKey("round.id"), index=True)
+    round_id: Mapped[int] = mapped_column(ForeignKey("round.id"))
     context_id: Mapped[int] = mapped_column(ForeignKey("context.id"))
     writer_id: Mapped[int] = mapped_column(ForeignKey("worker.id"), index=True)
     goal_label: Mapped[str] = mapped_column(String(40))
