@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -23,6 +23,12 @@ logger = logging.getLogger(__name__)
 
 #: As much as the registry keeps; an ensemble has those of all its members.
 LICENCE_CHARACTERS = 200
+
+
+#: Built once: every answer of a model asks it.
+_KNOWN_VERSION = select(ModelVersion.id).where(
+    ModelVersion.model_id == bindparam("of_model"), ModelVersion.revision == bindparam("of_revision")
+)
 
 
 class ModelBroke(ModelUnavailable):
@@ -146,8 +152,8 @@ def register_model(
     """
     seen: list[Prediction | MemberAnswer] = [prediction, *prediction.members]
     for model_id, revision in dict.fromkeys((one.model_id, one.revision) for one in seen):
-        known = select(ModelVersion.id).where(ModelVersion.model_id == model_id, ModelVersion.revision == revision)
-        if session.scalar(known) is not None:
+        named = {"of_model": model_id, "of_revision": revision}
+        if session.scalar(_KNOWN_VERSION, named) is not None:
             continue
         row = ModelVersion(
             task_code=spec.code,
@@ -163,7 +169,7 @@ def register_model(
                 session.add(row)
         except IntegrityError:
             # Another request met this version in the same moment; its row is the one.
-            if session.scalar(known) is None:
+            if session.scalar(_KNOWN_VERSION, named) is None:
                 raise
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import cast
 
 from flask import g, request
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session, contains_eager, joinedload
 
 from app.care.gate import after_opening, before_opening, require_care
@@ -24,6 +24,24 @@ from qualification.admission import Phase, check_admission
 from qualification.errors import NotAdmitted
 
 log = logging.getLogger(__name__)
+
+#: Built once: every question to the model begins with it.
+_CLAIMED = (
+    select(Assignment)
+    .join(Assignment.hit)
+    .join(Assignment.worker)
+    .options(
+        contains_eager(Assignment.worker),
+        contains_eager(Assignment.hit).options(
+            joinedload(Hit.batch).joinedload(HitBatch.round), joinedload(Hit.context)
+        ),
+    )
+    .where(
+        Assignment.mturk_assignment_id == bindparam("of_assignment"),
+        Worker.mturk_worker_id == bindparam("of_worker"),
+        Hit.reference == bindparam("of_hit"),
+    )
+)
 
 
 def hit_page_guard() -> None:
@@ -119,20 +137,8 @@ def assignment_of_claim() -> Assignment:
     """Return the assignment of the form's token, whatever its kind and whatever the worker still has to be asked."""
     claim = current_claim()
     assignment = db.session.scalar(
-        select(Assignment)
-        .join(Assignment.hit)
-        .join(Assignment.worker)
-        .options(
-            contains_eager(Assignment.worker),
-            contains_eager(Assignment.hit).options(
-                joinedload(Hit.batch).joinedload(HitBatch.round), joinedload(Hit.context)
-            ),
-        )
-        .where(
-            Assignment.mturk_assignment_id == claim.assignment_id,
-            Worker.mturk_worker_id == claim.worker_id,
-            Hit.reference == claim.hit_reference,
-        )
+        _CLAIMED,
+        {"of_assignment": claim.assignment_id, "of_worker": claim.worker_id, "of_hit": claim.hit_reference},
     )
     if assignment is None:
         raise WrongWorker
