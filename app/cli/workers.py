@@ -99,6 +99,7 @@ def _show(plan: ErasePlan, as_json: bool) -> None:
     table.add_row("remarks", str(plan.remarks), "removed, as is what others wrote about the person")
     table.add_row("handed-in texts", str(plan.texts_kept), "kept under the pseudonym")
     table.add_row("counted judgements", str(plan.votes_kept), "kept under the pseudonym")
+    table.add_row("lists of workers", str(plan.lists), "left, at the marketplace as well")
     table.add_row("bonuses paid", display(plan.paid), "kept in the books")
     Console().print(table)
     for one in plan.obstacles:

@@ -5,7 +5,7 @@ What was handed in stays in the data under the pseudonym, as the consent text sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
+from app.operations.requirements import leave_lists
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import NotFound, Refused
@@ -51,6 +52,8 @@ class ErasePlan:
     undecided: int
     possible_bonus: Decimal
     obstacles: tuple[str, ...]
+    #: Places on lists of workers, which the marketplace shows by a qualification each.
+    lists: int = 0
 
 
 def plan_erase(session: Session, mturk: MTurk, settings: Settings, clock: Clock, who: str) -> ErasePlan:
@@ -75,8 +78,11 @@ def erase_worker(
     give_up_bonuses: bool = False,
     by: str,
 ) -> ErasePlan:
-    """Erase somebody, all in one transaction; who did it is kept. Returns what was done.
+    """Erase somebody; who did it is kept. Returns what was done.
 
+    First the marketplace is told that the person is on none of our lists any more, while there is an id to tell it of;
+    then everything goes in one transaction. If the marketplace does not do its part, nobody is erased: the jobs ask it
+    again, and so does the next call.
     Raises NotFound, MTurkError, and Refused with every obstacle: money that is owed or on its way, work that waits,
     qualifications that are held, and, unless ``give_up_bonuses``, statements that could still earn a bonus.
     """
@@ -86,23 +92,24 @@ def erase_worker(
     held = _holds_on_marketplace(mturk, settings, mturk_worker_id)
     now = clock.now()
     lapsed = _lapsed(session, mturk, worker_id, now)
+    before = _plan(session, session.get_one(Worker, worker_id), now, held=held, lapsed=lapsed)
+    _refuse_obstacles(session, before, give_up_bonuses)
+    left = leave_lists(session, mturk, settings, clock, worker_id, by=by)
+    if left:
+        session.rollback()
+        raise Refused(f"{before.pseudonym} was not erased:\n" + "\n".join(f"  - {one}" for one in left))
     # Nothing is planned or paid while this goes on: planners wait for the budgets, everything else for the row.
     locked_limits(session, now)
     worker = session.get_one(Worker, worker_id, populate_existing=True, with_for_update=True)
     if worker.erased_at is not None:
         session.rollback()
         raise NotFound(f"{who!r} was erased in the meantime. Nothing was changed.")
-    plan = _plan(session, worker, now, held=held, lapsed=lapsed)
-    obstacles = list(plan.obstacles)
-    if plan.undecided and not give_up_bonuses:
-        obstacles.append(
-            f"{plan.undecided} statements are not decided yet and could earn {display(plan.possible_bonus)}, which"
-            " nobody can be paid afterwards. Wait for the readers, or, if the person says so, erase with"
-            " --give-up-bonuses."
-        )
-    if obstacles:
+    shown = (ListEntry.worker_id == worker_id, ListEntry.granted_at.is_not(None), ListEntry.revoked_at.is_(None))
+    if session.scalar(select(ListEntry.id).where(*shown).limit(1)) is not None:
         session.rollback()
-        raise Refused(f"{plan.pseudonym} was not erased:\n" + "\n".join(f"  - {one}" for one in obstacles))
+        raise Refused(f"The jobs put {before.pseudonym} on a list at this moment. Nothing was erased; run it again.")
+    plan = replace(_plan(session, worker, now, held=held, lapsed=lapsed), lists=before.lists)
+    _refuse_obstacles(session, plan, give_up_bonuses)
     _remove(session, worker, now)
     session.add(
         AuditEntry(
@@ -115,6 +122,19 @@ def erase_worker(
     )
     session.commit()
     return plan
+
+
+def _refuse_obstacles(session: Session, plan: ErasePlan, give_up_bonuses: bool) -> None:
+    obstacles = list(plan.obstacles)
+    if plan.undecided and not give_up_bonuses:
+        obstacles.append(
+            f"{plan.undecided} statements are not decided yet and could earn {display(plan.possible_bonus)}, which"
+            " nobody can be paid afterwards. Wait for the readers, or, if the person says so, erase with"
+            " --give-up-bonuses."
+        )
+    if obstacles:
+        session.rollback()
+        raise Refused(f"{plan.pseudonym} was not erased:\n" + "\n".join(f"  - {one}" for one in obstacles))
 
 
 def known_worker(session: Session, who: str) -> Worker:
@@ -189,6 +209,7 @@ def _plan(session: Session, worker: Worker, now: datetime, *, held: bool, lapsed
         undecided=undecided[0],
         possible_bonus=undecided[1] or ZERO,
         obstacles=tuple(_obstacles(session, worker, now, held=held, lapsed=lapsed)),
+        lists=count(ListEntry, ListEntry.worker_id == worker.id, ListEntry.ended_at.is_(None)),
     )
 
 
@@ -237,6 +258,18 @@ def _obstacles(session: Session, worker: Worker, now: datetime, *, held: bool, l
     )
     if working:
         found.append(f"{working} assignments are being worked on. Wait until they are returned or their time is over.")
+    flagged = session.scalar(
+        select(func.count())
+        .select_from(Vote)
+        .join(Vote.example)
+        .where(Vote.validator_id == worker.id, Vote.flag_reason.is_not(None), Vote.counted_at.is_not(None))
+        .where(Example.verdict == Verdict.FLAGGED, Example.retracted_at.is_(None))
+    )
+    if flagged:
+        found.append(
+            f"{flagged} flags of theirs wait for a decision, which needs the reason that goes with them. Decide about"
+            " them on the round's page first."
+        )
     sending = select(func.count()).select_from(Rejection)
     if session.scalar(sending.where(Rejection.worker_id == worker.id, Rejection.state == RejectionState.SENDING)):
         found.append("A rejection was begun and the marketplace has not answered. Finish it on the review page.")
@@ -265,13 +298,21 @@ def _remove(session: Session, worker: Worker, now: datetime) -> None:
     left = (AssignmentState.OPENED, AssignmentState.SAVED)
     for assignment in session.scalars(select(Assignment).where(mine, Assignment.state.in_(left))):
         release(session, assignment)
+    flagged = Vote.flag_reason.is_not(None)
+    decided = select(Example.id).where(Example.writer_id == worker.id, Example.verdict != Verdict.FLAGGED)
     statements = (
         delete(Consent).where(Consent.worker_id == worker.id),
         delete(Exposure).where(Exposure.worker_id == worker.id),
         delete(Attempt).where(*_not_handed_in(worker)),
         delete(Vote).where(Vote.validator_id == worker.id, Vote.counted_at.is_(None)),
         update(Assignment).where(mine).values(why="", draft=None),
+        # The reasons of flags: the person's own, and what others said of the person's texts once that is decided.
+        update(Vote).where(Vote.validator_id == worker.id, flagged).values(flag_reason=ERASED_WORDS),
+        update(Vote).where(Vote.example_id.in_(decided), flagged).values(flag_reason=ERASED_WORDS),
         update(Rejection).where(Rejection.worker_id == worker.id).values(words=ERASED_WORDS),
+        update(Rejection)
+        .where(Rejection.worker_id == worker.id, Rejection.undone_reason.is_not(None))
+        .values(undone_reason=ERASED_WORDS),
         update(QuizResult).where(QuizResult.worker_id == worker.id, QuizResult.answers.is_not(None)).values(answers={}),
         update(QualificationGrant).where(QualificationGrant.worker_id == worker.id).values(reason=""),
         update(LevelChange).where(LevelChange.worker_id == worker.id).values(reason=""),

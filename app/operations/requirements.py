@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, Select, and_, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 #: Who adds and ends entries that follow from what people did.
 FROM_THE_WORK = "dynahit"
+#: What the marketplace says where there is nothing to take away, which is as good as done.
+_NOT_HELD = ("QualificationDoesNotExist", "InvalidQualificationState", "QualificationTypeDoesNotExist")
 
 
 def requirements_for(
@@ -86,14 +88,46 @@ def mirror_lists(session: Session, mturk: MTurk, settings: Settings, clock: Cloc
     which changes nothing there. Commits around every call. Raises MTurkUnavailable.
     """
     follow_the_work(session, clock.now())
+    return _tell_all(session, mturk, settings, clock, _untold(session, mturk.endpoint))
+
+
+def leave_lists(
+    session: Session, mturk: MTurk, settings: Settings, clock: Clock, worker_id: int, *, by: str
+) -> list[str]:
+    """Take somebody off every list, and off the marketplace's copies while their id is known; return what is left.
+
+    What the marketplace refuses, or what is on another one, is left, each in words; what is ended and not told is told
+    by every pass of the jobs until it is done. Commits around every call. Raises MTurkUnavailable.
+    """
+    mine = ListEntry.worker_id == worker_id
+    for entry in session.scalars(select(ListEntry).where(mine, ListEntry.ended_at.is_(None)).with_for_update()).all():
+        entry.ended_at, entry.ended_by = clock.now(), by[:80]
+    found = _tell_all(session, mturk, settings, clock, _untold(session, mturk.endpoint, mine))
+    return found.findings + [
+        f"The marketplace at {endpoint} shows a list's qualification still. Erase with that marketplace configured."
+        for endpoint in session.scalars(held_elsewhere(worker_id, mturk.endpoint))
+    ]
+
+
+def held_elsewhere(worker_id: int, endpoint: str) -> Select[str | None]:
+    """Return the query for the other marketplaces that show somebody on one of our lists."""
+    return (
+        select(ListEntry.endpoint)
+        .where(ListEntry.worker_id == worker_id, ListEntry.endpoint != endpoint)
+        .where(ListEntry.granted_at.is_not(None), ListEntry.revoked_at.is_(None))
+        .distinct()
+    )
+
+
+def _tell_all(session: Session, mturk: MTurk, settings: Settings, clock: Clock, entry_ids: Sequence[int]) -> Mirrored:
     found = Mirrored()
     types: dict[str, str] = {}
-    for entry_id in _untold(session, mturk.endpoint):
+    for entry_id in entry_ids:
         _tell(session, mturk, settings, clock.now(), entry_id, types, found)
     return found
 
 
-def _untold(session: Session, endpoint: str) -> list[int]:
+def _untold(session: Session, endpoint: str, *which: ColumnElement[bool]) -> list[int]:
     to_grant = and_(ListEntry.ended_at.is_(None), or_(ListEntry.granted_at.is_(None), ListEntry.endpoint != endpoint))
     to_revoke = and_(
         ListEntry.ended_at.is_not(None),
@@ -102,7 +136,7 @@ def _untold(session: Session, endpoint: str) -> list[int]:
         ListEntry.endpoint == endpoint,
     )
     known = select(Worker.id).where(Worker.erased_at.is_(None))
-    wanted = (or_(to_grant, to_revoke), ListEntry.worker_id.in_(known))
+    wanted = (or_(to_grant, to_revoke), ListEntry.worker_id.in_(known), *which)
     ids = session.scalars(select(ListEntry.id).where(*wanted).order_by(ListEntry.id)).all()
     session.commit()
     return list(ids)
@@ -131,9 +165,11 @@ def _tell(
         elif not again:
             mturk.revoke(types[name], worker_id)
     except MTurkRefused as error:
-        # Its message may name the worker. What is not held can't be taken away, which is as good as done.
-        if not ended:
-            found.findings.append(f"The marketplace did not grant {name!r} to {pseudonym}: {error.code}.")
+        # Its message may name the worker.
+        if not (ended and error.code.endswith(_NOT_HELD)):
+            verb = "take {name!r} from" if ended else "grant {name!r} to"
+            said = f"{verb.format(name=name)} {pseudonym}: {error.code}."
+            found.findings.append(f"The marketplace did not {said} The next pass of the jobs tries again.")
             return
     entry = session.get_one(ListEntry, entry_id, populate_existing=True)
     if ended:

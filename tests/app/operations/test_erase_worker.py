@@ -18,6 +18,7 @@ from app.operations.collect import collect
 from app.operations.erase_worker import erase_worker, plan_erase
 from app.operations.grant import grant_by_hand, revoke
 from app.operations.practice import grade_practice
+from app.operations.requirements import mirror_lists
 from app.operations.settle import settle
 from app.settings import Settings
 from hits.clock import FixedClock
@@ -27,7 +28,8 @@ from hits.errors import NotFound, Refused
 from hits.exposure import show
 from hits.models import Assignment, Attempt, Consent, Example, Exposure, Rejection, Vote, Worker
 from hits.models.people import worker_for
-from hits.states import AssignmentState, BadFaith, PracticeState, RejectionState, Verdict
+from hits.mturk.errors import MTurkUnavailable
+from hits.states import AssignmentState, BadFaith, Moderation, PracticeState, RejectionState, Verdict
 from payments.models import Payout, PayoutState, Posting
 from qualification.grants import VALIDATOR
 from qualification.limits_models import ListEntry, ListKind, PracticeGrade
@@ -46,24 +48,25 @@ from tests.factories import (
     make_vote,
     make_worker,
 )
-from tests.market import Market
+from tests.market import Market, failing
 
 #: What becomes of every table that knows a worker.
 DEALT_WITH = {
+    "arm_assignment": "kept: the data, by pseudonym",
     "worker": "the id goes, the pseudonym stays",
     "consent": "removed",
     "exposure": "removed",
     "assignment": "without draft and remark",
     "attempt": "removed unless handed in",
     "example": "kept: the data",
-    "vote": "removed unless it counts",
+    "vote": "removed unless it counts, without the reason of a flag",
     "lease": "kept: which votes were asked for",
-    "rejection": "without its words",
+    "rejection": "without its words and those of its undoing",
     "payout": "kept: the books",
     "quiz_result": "without answers",
     "qualification_grant": "without reasons",
     "level_change": "without reasons",
-    "list_entry": "without reasons",
+    "list_entry": "ended, at the marketplace as well, without reasons",
 }
 
 
@@ -147,9 +150,11 @@ def person(session: Session) -> Worker:
             category=BadFaith.NONSENSE,
             words="secret blame",
             staff_name="robin",
-            state=RejectionState.REJECTED,
+            state=RejectionState.UNDONE,
             decided_at=NOON,
             rejected_at=NOON,
+            undone_at=NOON,
+            undone_reason="secret regret",
         )
     )
     session.add(LevelChange(worker_id=worker.id, task_code="nli", level=Level.WRITER, at=NOON, by="r", reason="secret"))
@@ -171,6 +176,10 @@ def person(session: Session) -> Worker:
         state=AssignmentState.APPROVED,
     )
     make_vote(session, example=make_example(session), assignment=reading)
+    dismissed = {"moderation": Moderation.DISMISSED, "moderation_reason": "no", "moderated_at": NOON}
+    flagged = make_example(session, **dismissed)
+    make_vote(session, example=flagged, assignment=reading, label=None, flag_reason="secret flag of theirs")
+    make_vote(session, example=example, label=None, flag_reason="secret flag about them")
     session.commit()
     return worker
 
@@ -181,7 +190,7 @@ def test_the_person_is_gone_and_the_data_and_the_counts_stay(
     pseudonym = person.pseudonym
     before = everything(session)
     assert "AERASEME" in before
-    assert before.count("secret") == 7
+    assert before.count("secret") == 10
 
     plan = plan_erase(session, market.mturk, settings, clock, pseudonym)
     assert (plan.consents, plan.shown_texts, plan.texts_removed, plan.remarks, plan.texts_kept, plan.votes_kept) == (
@@ -190,7 +199,7 @@ def test_the_person_is_gone_and_the_data_and_the_counts_stay(
         1,
         1,
         1,
-        1,
+        2,
     )
     assert everything(session) == before
     erase(session, market, settings, clock, "AERASEME")
@@ -200,7 +209,7 @@ def test_the_person_is_gone_and_the_data_and_the_counts_stay(
     assert "secret" not in after
     assert "A kept statement." in after
     assert session.query(Consent).count() == session.query(Exposure).count() == 0
-    assert session.query(Vote).filter(Vote.counted_at.is_not(None)).count() == 1
+    assert session.query(Vote).filter(Vote.counted_at.is_not(None)).count() == 3
     row = session.scalars(select(Worker).where(Worker.pseudonym == pseudonym)).one()
     assert row.erased_at == clock.now()
     entry = session.scalars(select(AuditEntry).where(AuditEntry.action == "worker.erase")).one()
@@ -346,6 +355,46 @@ def test_a_qualification_that_is_held_stands_in_the_way(
     market.mturk.revoke(type_id, holder)
     erase(session, market, settings, clock, worker.pseudonym)
     assert session.query(QualificationGrant).count() == 0
+
+
+def test_a_flag_of_theirs_that_waits_stands_in_the_way(
+    session: Session, market: Market, settings: Settings, clock: FixedClock, person: Worker
+) -> None:
+    example = make_example(session)
+    vote = make_vote(session, example=example, label=None, flag_reason="a real person")
+    vote.validator_id = person.id
+    example.verdict = Verdict.FLAGGED
+    session.commit()
+
+    with pytest.raises(Refused, match="1 flags of theirs wait for a decision"):
+        erase(session, market, settings, clock, person.pseudonym)
+
+
+def test_the_marketplace_forgets_that_they_were_set_aside_and_nobody_is_erased_before_it_does(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    holder = market.person("holder")
+    worker = make_worker(session, mturk_worker_id=holder)
+    set_aside(session, clock, "nli", worker, reason="copies", by="robin")
+    mirror_lists(session, market.mturk, settings, clock)
+    type_id = market.mturk.find_qualification("dynahit: other work than nli")
+    assert type_id is not None
+    assert [seen.worker_id for seen in market.mturk.holders(type_id)] == [holder]
+    assert plan_erase(session, market.mturk, settings, clock, worker.pseudonym).lists == 1
+
+    market.before = failing("DisassociateQualificationFromWorker")
+    with pytest.raises(MTurkUnavailable):
+        erase(session, market, settings, clock, worker.pseudonym)
+    session.rollback()
+    assert session.get_one(Worker, worker.id, populate_existing=True).erased_at is None
+    market.before = failing("DisassociateQualificationFromWorker", 400, "RequestError", times=1)
+    with pytest.raises(Refused, match=r"did not take .* from"):
+        erase(session, market, settings, clock, worker.pseudonym)
+
+    assert mirror_lists(session, market.mturk, settings, clock).revoked == 1
+    assert list(market.mturk.holders(type_id)) == []
+    erase(session, market, settings, clock, worker.pseudonym)
+    assert holder not in everything(session)
 
 
 def test_a_bonus_that_was_earned_and_that_no_pass_has_planned_yet_stands_in_the_way(
