@@ -4,7 +4,8 @@ What the served model must offer, read from its metadata at the first meeting:
 
 - one BYTES input per model field of the task, by the field's name or else in the fields' order, shape [n] or [n, 1];
 - for labels: an FP32/FP64 output ``probabilities`` of shape [n, labels], and its labels by name, either as a BYTES
-  output ``labels`` in the answer or given by the operator (``?labels=a,b,c`` at the reference);
+  output ``labels`` in the answer, of shape [labels] or [n, labels], or given by the operator (``?labels=a,b,c`` at the
+  reference). A server that batches requests by itself needs [n, labels], since it cuts every output by rows;
 - for spans: outputs ``start``, ``end`` (characters of the passage, INT64/INT32) and ``confidence``, each [n].
 
 The protocol has no verb for explanations: they come from a second model NAME-explain, which takes the same inputs with
@@ -171,7 +172,10 @@ class OipModel:
                 f"the model {self.name!r} does not name its labels; give them in its own order: ?labels=a,b,c",
             )
         if len(names) != width:
-            raise BadModelAnswer(f"it answered {width} probabilities for the labels {list(names)}")
+            raise BadModelAnswer(
+                f"it answered {width} probabilities for the labels {list(names)}; "
+                "a server that batches requests has to name the labels once for each text"
+            )
         return names
 
     def _labelled(self, named: Mapping[str, float], latency_ms: float) -> Prediction:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 from mlserver import MLModel
 from mlserver.codecs import NumpyCodec, StringCodec
-from mlserver.types import InferenceRequest, InferenceResponse, MetadataTensor
+from mlserver.types import InferenceRequest, InferenceResponse, MetadataTensor, ResponseOutput
 
 from hits.tasks import AnswerKind, task
 from inference.loading import load_model
@@ -45,7 +45,11 @@ class EmbeddedRuntime(MLModel):
         # In an order that is not the task's, as a model of somebody else would have it.
         labels = sorted(self.task.label_codes)
         rows = numpy.array([[one.probabilities[label] for label in labels] for one in found], dtype=numpy.float32)
-        return [NumpyCodec.encode_output("probabilities", rows), StringCodec.encode_output("labels", labels)]
+        # Named once per text: MLServer cuts every output of a batch by texts, and one list would reach the first alone.
+        names = ResponseOutput(
+            name="labels", shape=[len(found), len(labels)], datatype="BYTES", data=[*labels] * len(found)
+        )
+        return [NumpyCodec.encode_output("probabilities", rows), names]
 
     def _explained(self, texts: list[tuple[str, ...]], columns: dict[str, list[str]]) -> list[Any]:
         words = self.model.explain(texts[0], columns["target"][0]).words

@@ -62,6 +62,17 @@ def test_labels_that_the_operator_names_are_taken_in_the_models_order() -> None:
         assert found.label == "neutral"
 
 
+def test_labels_may_be_named_for_each_text_as_a_server_that_batches_has_to() -> None:
+    rows = THREE | {"shape": [2, 3], "data": [0.1, 0.7, 0.2, 0.5, 0.2, 0.3]}
+    with served(rows, NAMES | {"shape": [2, 3], "data": NAMES["data"] * 2}) as server:
+        assert [item.label for item in classifier(server).predict_all([("a",), ("b",)])] == ["negative", "neutral"]
+    with (
+        served(THREE, NAMES | {"shape": [1], "data": ["neutral"]}) as server,
+        pytest.raises(BadModelAnswer, match="once for each text"),
+    ):
+        classifier(server).predict_all([("a",)])
+
+
 def test_without_names_nothing_is_guessed() -> None:
     with served(THREE) as server, pytest.raises(EngineRefused, match=r"\?labels=a,b,c"):
         classifier(server).predict_all([("x",)])
