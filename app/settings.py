@@ -110,6 +110,13 @@ class Settings(BaseSettings):
         decimal_places=2,
         description="Pay for one validation HIT.",
     )
+    validation_bonus: Decimal = Field(
+        default=Decimal("0.00"),
+        ge=0,
+        le=10_000,
+        decimal_places=2,
+        description="Paid to a validator besides, for each validation HIT in which every item was judged.",
+    )
     gold_bonus: Decimal = Field(
         default=Decimal("0.00"),
         ge=0,

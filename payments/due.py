@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased, contains_eager, selectinload
 
-from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Vote, Worker
+from hits.models import Assignment, Attempt, Example, GoldItem, Hit, HitBatch, Vote, Worker
 from hits.money import ZERO
-from hits.states import AssignmentState, HitKind, Moderation, Verdict
+from hits.states import AssignmentState, HitKind, HitState, Moderation, Verdict
 from payments.models import Payout
 from payments.rules import (
     DIFFICULT_EXAMPLE,
     FOOLING_STREAK,
+    GOLD_ACCURACY,
+    VALIDATION_BATCH,
     VERIFIED_FOOLING_EXAMPLE,
     Bonus,
     Extras,
+    ReaderTerms,
     bonus_owed,
     difficulty_owed,
+    gold_bonus,
     streak_owed,
     streaks_completed,
+    validation_bonus,
 )
 
 #: The base work of these was taken. Rejected work earns no bonus.
@@ -33,78 +39,170 @@ _COLLECTED: Final = (*PAYABLE, AssignmentState.REJECTED)
 
 @dataclass(frozen=True)
 class DueBonus:
-    """A bonus that is owed, the example that earned it and the assignment that it can be attached to."""
+    """A bonus that is owed and the assignment that it can be attached to; ``example`` is None for a reader's."""
 
-    example: Example
+    example: Example | None
     assignment: Assignment
     bonus: Bonus
     #: With the rule, what it is owed for: once for each.
     subject: str
 
 
-def due_bonuses(session: Session, *, limit: int | None = None) -> list[DueBonus]:
-    """Return the bonuses that are owed and not planned yet, oldest example first, streaks last; at most ``limit``.
+#: Some of what a source finds, and where its next page begins; None behind its last one.
+_Page = tuple[list[DueBonus], int | None]
 
-    Owed: the model was fooled, the readers agree with the writer's label, nothing is under moderation, and the
-    writer's assignment was submitted and not rejected.
+
+def due_pages(session: Session, size: int) -> Iterator[list[DueBonus]]:
+    """Yield the bonuses that are owed and not planned yet: for examples, streaks, then readers'; at most ``size`` each.
+
+    Owed to writers: the model was fooled, the readers agree with the writer's label, nothing is under moderation, and
+    the writer's assignment was submitted and not rejected. Readers are owed by what their votes were counted for. Each
+    page goes on behind the one before, so that what was planned or earns nothing is not looked through again.
     """
-    found: list[DueBonus] = []
-    for source in (_verified_due, _difficult_due, _streaks_due):
-        rest = None if limit is None else limit - len(found)
-        if rest == 0:
-            break
-        found += source(session, rest)
-    return found
+    for source in (_verified_due, _difficult_due, _streaks_due, _judged_hits_due, _gold_due):
+        after: int | None = 0
+        while after is not None:
+            found, after = source(session, size, after)
+            if found:
+                yield found
 
 
-def _verified_due(session: Session, limit: int | None) -> list[DueBonus]:
+def due_bonuses(session: Session, *, limit: int | None = None) -> list[DueBonus]:
+    """Return the bonuses that are owed and not planned yet, in the order of due_pages; at most ``limit``."""
+    return list(islice(chain.from_iterable(due_pages(session, limit or _ROWS_AT_ONCE)), limit))
+
+
+def _verified_due(session: Session, size: int, after: int) -> _Page:
+    statement = _payable(VERIFIED_FOOLING_EXAMPLE, _readers()).where(HitBatch.bonus > ZERO, Example.id > after)
+    rows = session.execute(statement.limit(size)).all()
     found = []
-    statement = _payable(VERIFIED_FOOLING_EXAMPLE, _readers()).where(HitBatch.bonus > ZERO).limit(limit)
-    for example, assignment, readers in session.execute(statement):
+    for example, assignment, readers in rows:
         bonus = bonus_owed(example, assignment.hit.batch, readers=readers)
         if bonus is not None:
             found.append(DueBonus(example, assignment, bonus, subject_of(example)))
-    return found
+    return found, rows[-1][0].id if len(rows) == size else None
 
 
-def _difficult_due(session: Session, limit: int | None) -> list[DueBonus]:
+def _difficult_due(session: Session, size: int, after: int) -> _Page:
     asked = HitBatch.extras["sure_percent"].as_integer()
-    statement = (
+    rows = session.execute(
         _payable(DIFFICULT_EXAMPLE)
-        .where(HitBatch.extras.is_not(None), asked > 0)
+        .where(HitBatch.extras.is_not(None), asked > 0, Example.id > after)
         .where(or_(Attempt.confidence.is_(None), Attempt.confidence * 1000 + 1 >= asked * 10))
-    )
-    found: list[DueBonus] = []
-    after, size = 0, None if limit is None else max(limit, _ROWS_AT_ONCE)
-    # Of what the statement finds some earn nothing; they must not fill the page for ever.
-    while rows := session.execute(statement.where(Example.id > after).limit(size)).all():
-        for example, assignment in rows:
-            bonus = difficulty_owed(example, assignment.hit.batch)
-            if bonus is not None:
-                found.append(DueBonus(example, assignment, bonus, subject_of(example)))
-        if size is None or len(rows) < size or len(found) >= (limit or 0):
-            break
-        after = rows[-1][0].id
-    return found[:limit]
+        .limit(size)
+    ).all()
+    found = []
+    for example, assignment in rows:
+        bonus = difficulty_owed(example, assignment.hit.batch)
+        if bonus is not None:
+            found.append(DueBonus(example, assignment, bonus, subject_of(example)))
+    return found, rows[-1][0].id if len(rows) == size else None
 
 
-def _streaks_due(session: Session, limit: int | None) -> list[DueBonus]:
-    batches = session.scalars(
+def _streaks_due(session: Session, size: int, after: int) -> _Page:
+    """All of one batch."""
+    batch = session.scalar(
         select(HitBatch)
-        .where(HitBatch.kind == HitKind.CREATION, HitBatch.extras.is_not(None))
+        .where(HitBatch.kind == HitKind.CREATION, HitBatch.extras.is_not(None), HitBatch.id > after)
         .where(HitBatch.extras["streak_length"].as_integer() > 0)
         .order_by(HitBatch.id)
-    ).all()
+        .limit(1)
+    )
+    if batch is None:
+        return [], None
     found: list[DueBonus] = []
-    for batch in batches:
-        for worker_id in _writers_with_more(session, batch):
-            planned = _planned_streaks(session, batch, worker_id)
-            for number, assignment, example in completed_streaks(session, batch, worker_id):
-                bonus = streak_owed(batch, number)
-                subject = streak_subject(batch.id, worker_id, number)
-                if bonus is not None and subject not in planned:
-                    found.append(DueBonus(example, assignment, bonus, subject))
-    return found[:limit]
+    for worker_id in _writers_with_more(session, batch):
+        planned = _planned_streaks(session, batch, worker_id)
+        for number, assignment, example in completed_streaks(session, batch, worker_id):
+            bonus = streak_owed(batch, number)
+            subject = streak_subject(batch.id, worker_id, number)
+            if bonus is not None and subject not in planned:
+                found.append(DueBonus(example, assignment, bonus, subject))
+    return found, batch.id
+
+
+def _judged_hits_due(session: Session, size: int, after: int) -> _Page:
+    """A HIT that a person had to look at, since it was not judged to its end, earns none."""
+    judged = (
+        select(func.count())
+        .select_from(Vote)
+        .where(Vote.assignment_id == Assignment.id, Vote.counted_at.is_not(None))
+        .correlate(Assignment)
+        .scalar_subquery()
+    )
+    planned = exists().where(Payout.assignment_id == Assignment.id, Payout.rule == VALIDATION_BATCH)
+    rows = session.execute(
+        select(Assignment, judged)
+        .join(Hit, Hit.id == Assignment.hit_id)
+        .join(HitBatch, HitBatch.id == Hit.batch_id)
+        .join(Worker, Worker.id == Assignment.worker_id)
+        .where(HitBatch.kind == HitKind.VALIDATION, HitBatch.extras["hit_bonus"].as_string().is_not(None))
+        .where(Assignment.state.in_(PAYABLE), Assignment.review_reason.is_(None), Worker.erased_at.is_(None))
+        .where(judged > 0, ~planned, Assignment.id > after)
+        .options(contains_eager(Assignment.hit).contains_eager(Hit.batch), contains_eager(Assignment.worker))
+        .order_by(Assignment.id)
+        .limit(size)
+    ).all()
+    found = []
+    for assignment, count in rows:
+        bonus = validation_bonus(count, ReaderTerms.of(assignment.hit.batch).hit_bonus)
+        if bonus is not None:
+            found.append(DueBonus(None, assignment, bonus, f"validation:{assignment.id}"))
+    return found, rows[-1][0].id if len(rows) == size else None
+
+
+def _gold_due(session: Session, size: int, after: int) -> _Page:
+    """All of one batch: once for each reader, when nothing of it is open, on the reader's last assignment of it."""
+    open_hit = exists().where(Hit.batch_id == HitBatch.id, Hit.state != HitState.CLOSED).correlate(HitBatch)
+    batch = session.scalar(
+        select(HitBatch)
+        .where(HitBatch.kind == HitKind.VALIDATION, HitBatch.extras["gold_percent"].as_integer() > 0)
+        .where(HitBatch.id > after, ~open_hit)
+        .order_by(HitBatch.id)
+        .limit(1)
+    )
+    if batch is None:
+        return [], None
+    planned = exists().where(
+        Payout.rule == GOLD_ACCURACY, Payout.batch_id == HitBatch.id, Payout.worker_id == Vote.validator_id
+    )
+    terms = ReaderTerms.of(batch)
+    found = []
+    rows = session.execute(gold_judged().where(HitBatch.id == batch.id, ~planned)).all()
+    for _, validator_id, assignment_id, right, gold in rows:
+        bonus = gold_bonus(right, gold, terms.gold_percent, terms.gold_bonus)
+        if bonus is not None:
+            subject = f"gold:{batch.round_id}:{validator_id}:{batch.id}"
+            found.append(DueBonus(None, session.get_one(Assignment, assignment_id), bonus, subject))
+    return found, batch.id
+
+
+def gold_judged() -> Select[int, int, int, int, int]:
+    """Return the statement of what each reader made of the gold items of a batch that pays for them.
+
+    Columns: batch, reader, the reader's last assignment in it, items judged rightly, items judged. Counted are votes of
+    work that was not rejected, of nobody who was erased.
+    """
+    return (
+        select(
+            HitBatch.id,
+            Vote.validator_id,
+            func.max(Assignment.id),
+            func.count().filter(Vote.label == GoldItem.label),
+            func.count(),
+        )
+        .select_from(Vote)
+        .join(GoldItem, GoldItem.id == Vote.gold_item_id)
+        .join(Assignment, Assignment.id == Vote.assignment_id)
+        .join(Hit, Hit.id == Assignment.hit_id)
+        .join(HitBatch, HitBatch.id == Hit.batch_id)
+        .join(Worker, Worker.id == Vote.validator_id)
+        .where(HitBatch.kind == HitKind.VALIDATION, HitBatch.extras["gold_percent"].as_integer() > 0)
+        .where(Vote.counted_at.is_not(None), Assignment.worker_id == Vote.validator_id)
+        .where(Assignment.state.in_(PAYABLE), Worker.erased_at.is_(None))
+        .group_by(HitBatch.id, Vote.validator_id)
+        .order_by(HitBatch.id, Vote.validator_id)
+    )
 
 
 def subject_of(example: Example) -> str:

@@ -5,6 +5,7 @@ When to commit is the caller's business; each page of planning holds the lock on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -52,15 +53,12 @@ _CAUSE_MAX_CHARACTERS: Final = 500
 _REASON_MAX_CHARACTERS: Final = 500
 
 
-def plan_bonuses(session: Session, now: datetime, *, limit: int = PAGE) -> list[Payout]:
-    """Plan bonuses that are owed, at most ``limit``, each once, and promise them; return the new rows.
+def plan_bonuses(session: Session, now: datetime, due: Sequence[DueBonus] | None = None) -> list[Payout]:
+    """Plan bonuses that are owed, all or those that are given, each once, and promise them; return the new rows.
 
-    None are left when none are returned. Two planners at once are safe: one waits for the other, and finds the rows
-    there. Flushes, never commits.
+    Two planners at once are safe: one waits for the other, and finds the rows there. Flushes, never commits.
     """
-    due = due_bonuses(session, limit=limit)
-    if not due:
-        return []
+    due = due_bonuses(session) if due is None else due
     limits = budgets.locked_limits(session, now)
     return [payout for one in due if (payout := _plan(session, limits, one, now)) is not None]
 
@@ -71,7 +69,7 @@ def _plan(session: Session, limits: Limits, due: DueBonus, now: datetime) -> Pay
         limits,
         rule=due.bonus.rule,
         subject=due.subject,
-        example_id=due.example.id,
+        example_id=None if due.example is None else due.example.id,
         assignment=due.assignment,
         batch=due.assignment.hit.batch,
         worker_id=due.assignment.worker_id,

@@ -17,7 +17,7 @@ from hits.states import AssignmentState, HitKind, HitState, Moderation, Verdict
 from payments import budgets, reservations
 from payments.fees import bonus_fee, for_masters, reward_fee
 from payments.models import Payout, PayoutState, Reservation
-from payments.rules import FOOLING_STREAK, IN_WORST_CASE, VERIFIED_FOOLING_EXAMPLE, Extras, GoldTerms
+from payments.rules import FOOLING_STREAK, IN_WORST_CASE, VERIFIED_FOOLING_EXAMPLE, Extras, ReaderTerms
 
 #: So long a rejection can be undone, and the work be paid after all.
 UNDO: Final = timedelta(days=30)
@@ -87,10 +87,13 @@ def needed(batch: HitBatch, still: _Open, reservation: Reservation) -> tuple[Dec
     masters = for_masters(batch.requirements)
     reward = batch.reward + reward_fee(batch.reward, still.most_assignments, on=on, masters=masters)
     rewards = still.unpaid * reward
-    extras = Extras.of(batch)
-    amounts = (batch.bonus, extras.sure_bonus, GoldTerms.of(batch).bonus)
+    extras, readers = Extras.of(batch), ReaderTerms.of(batch)
+    amounts = (batch.bonus, extras.sure_bonus, readers.hit_bonus, readers.gold_bonus)
     each = sum((amount + bonus_fee(amount, on=on) for amount in amounts), ZERO)
     possible = still.undecided + still.unpromised
+    if batch.kind is HitKind.VALIDATION:
+        # Readers earn theirs by the work itself: what is not counted yet, or counts again once a rejection is undone.
+        possible += still.unpaid
     bonuses = possible * each
     if extras.streak_bonus and possible:
         # A streak may be completed by any of them, so that all that is left for streaks stays.

@@ -109,31 +109,57 @@ class Extras:
 
 
 @dataclass(frozen=True)
-class GoldTerms:
-    """What a validation batch pays a reader who judged at least ``percent`` % of the gold items rightly."""
+class ReaderTerms:
+    """What a validation batch pays its readers besides the reward; amounts of $0.00 pay nothing.
 
-    percent: int = 0
-    bonus: Decimal = ZERO
+    ``hit_bonus`` for each of its HITs whose items were all judged. ``gold_bonus`` once for the whole batch to a reader
+    who judged at least ``gold_percent`` % of the gold items rightly.
+    """
+
+    gold_percent: int = 0
+    gold_bonus: Decimal = ZERO
+    hit_bonus: Decimal = ZERO
 
     @classmethod
-    def of(cls, batch: HitBatch) -> GoldTerms:
+    def of(cls, batch: HitBatch) -> ReaderTerms:
         """Return what a batch was opened with."""
         stored: Mapping[str, Any] = batch.extras or {}
-        return cls(int(stored.get("gold_percent", 0)), usd(stored.get("gold_bonus", ZERO)))
+        return cls(
+            gold_percent=int(stored.get("gold_percent", 0)),
+            gold_bonus=usd(stored.get("gold_bonus", ZERO)),
+            hit_bonus=usd(stored.get("hit_bonus", ZERO)),
+        )
 
     def as_json(self) -> dict[str, Any] | None:
-        """Return what is stored with a batch, None when nothing is paid for gold items."""
-        return {"gold_percent": self.percent, "gold_bonus": str(self.bonus)} if self.bonus else None
+        """Return what is stored with a batch, None when nothing is paid besides."""
+        found: dict[str, Any] = {}
+        if self.gold_bonus:
+            found |= {"gold_percent": self.gold_percent, "gold_bonus": str(self.gold_bonus)}
+        if self.hit_bonus:
+            found["hit_bonus"] = str(self.hit_bonus)
+        return found or None
+
+    def most(self, assignments: int) -> list[tuple[int, Decimal]]:
+        """Return how many bonuses of which amount so many assignments can earn at most.
+
+        A reader has one bonus for gold items in a whole batch, and at least one assignment.
+        """
+        return [(assignments, amount) for amount in (self.hit_bonus, self.gold_bonus) if amount]
 
     @property
-    def sentence(self) -> str:
-        """What readers are told before they take the HIT; empty when nothing is paid for gold items."""
-        if not self.bonus:
-            return ""
-        return (
-            f"You get {display(self.bonus)} more, once for all HITs that were opened with this one, if at least"
-            f" {self.percent} % of those items are right whose answer is known."
-        )
+    def sentences(self) -> list[str]:
+        """What readers are told before they take the HIT."""
+        found = []
+        if self.hit_bonus:
+            found.append(
+                f"You get {display(self.hit_bonus)} more for each of these HITs in which you judge every item."
+            )
+        if self.gold_bonus:
+            found.append(
+                f"You get {display(self.gold_bonus)} more, once for all HITs that were opened with this one, if at"
+                f" least {self.gold_percent} % of those items are right whose answer is known."
+            )
+        return found
 
 
 def base_reward(batch: HitBatch) -> Bonus:
@@ -218,11 +244,11 @@ def streak_owed(batch: HitBatch, number: int) -> Bonus | None:
 
 
 def validation_bonus(judged: int, amount: Decimal) -> Bonus | None:
-    """Return what judging a whole batch of ``judged`` items earns; None for nothing judged or no bonus."""
+    """Return what a HIT earns of which ``judged`` items were judged; None for nothing judged or no bonus."""
     if judged < 1 or not amount:
         return None
     items = "1 item" if judged == 1 else f"{judged} items"
-    return Bonus(VALIDATION_BATCH, amount, f"You judged all {items} of a HIT: {display(amount)}.")
+    return Bonus(VALIDATION_BATCH, amount, f"You judged {items} of a HIT: {display(amount)}.")
 
 
 def gold_bonus(right: int, gold: int, percent: int, amount: Decimal) -> Bonus | None:

@@ -59,6 +59,8 @@ def run(once: bool, interval: float | None, plan: bool) -> None:
 
 def _show(plan: JobsPlan) -> None:
     opening = f"{plan.validation_hits} with {plan.validation_places} places, {display(plan.validation_cost)} with fees"
+    if plan.validation_bonuses:
+        opening += f", and {display(plan.validation_bonuses)} of bonuses at most"
     for name, value in {
         "To approve": f"{plan.approvals}, {display(plan.approval_cost)} with fees, on hold since their HITs exist",
         "To review by you": str(plan.to_review),

@@ -89,6 +89,7 @@ def erase(who: str, plan_only: bool, give_up_bonuses: bool, yes: bool, by: str, 
 def _show(plan: ErasePlan, as_json: bool) -> None:
     if as_json:
         shown = {**asdict(plan), "paid": str(plan.paid), "possible_bonus": str(plan.possible_bonus)}
+        shown["possible_gold"] = str(plan.possible_gold)
         click.echo(json.dumps(shown, indent=2))
         return
     table = Table("what", "how many", "what becomes of it", title=f"Erasing {plan.pseudonym}")
@@ -108,4 +109,9 @@ def _show(plan: ErasePlan, as_json: bool) -> None:
         click.echo(
             f"{plan.undecided} statements are undecided and could earn {display(plan.possible_bonus)}: nobody can be"
             " paid afterwards (--give-up-bonuses)."
+        )
+    if plan.open_batches:
+        click.echo(
+            f"{plan.open_batches} batches of validation HITs are open, in which gold items could earn"
+            f" {display(plan.possible_gold)}: nobody can be paid afterwards (--give-up-bonuses)."
         )

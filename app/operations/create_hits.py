@@ -23,7 +23,7 @@ from payments.budgets import reserve, reserve_for_validation
 from payments.errors import OverBudget
 from payments.fees import for_masters, worst_case
 from payments.models import Reservation
-from payments.rules import GoldTerms
+from payments.rules import ReaderTerms
 from qualification.requirements import check_requirements, from_json
 from qualification.validators import validator_requirement
 
@@ -129,9 +129,11 @@ def _reserve(session: Session, batch_id: int, now: datetime) -> None:
         select(Hit.max_assignments).where(Hit.batch_id == batch_id, Hit.mturk_hit_id.is_(None))
     ).all()
     masters = for_masters(batch.requirements)
-    # At most one bonus for each assignment, as a reader has one for gold items in the whole batch.
-    most = batch.bonus or GoldTerms.of(batch).bonus
-    worst = [worst_case(1, count, batch.reward, most, on=now.date(), masters=masters) for count in places]
+    readers = ReaderTerms.of(batch)
+    worst = [
+        worst_case(1, count, batch.reward, batch.bonus, on=now.date(), masters=masters, further=readers.most(count))
+        for count in places
+    ]
     amount = sum((one.total for one in worst), ZERO)
     bonuses = sum((one.bonuses + one.bonus_fees for one in worst), ZERO)
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ColumnElement, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
@@ -22,12 +22,13 @@ from hits.models.people import erased_id
 from hits.money import ZERO, display
 from hits.mturk.client import MTurk
 from hits.mturk.errors import AssignmentMissing, InvalidAssignmentState
-from hits.states import AssignmentState, Moderation, RejectionState, Verdict
+from hits.states import AssignmentState, HitState, Moderation, RejectionState, Verdict
 from hits.validations import release
 from hits.validations.queue import UNSUBMITTED_AFTER
 from payments.budgets import locked_limits
-from payments.due import due_bonuses
+from payments.due import due_bonuses, gold_judged
 from payments.models import OWED, Payout, PayoutState
+from payments.rules import ReaderTerms
 from qualification.grants import VALIDATOR
 from qualification.limits_models import ListEntry, PracticeGrade
 from qualification.models import LIVE, LevelChange, QualificationGrant, QuizResult
@@ -51,6 +52,9 @@ class ErasePlan:
     paid: Decimal
     undecided: int
     possible_bonus: Decimal
+    #: Batches of validation HITs that are open, and what their gold items could still earn.
+    open_batches: int
+    possible_gold: Decimal
     obstacles: tuple[str, ...]
     #: Places on lists of workers, which the marketplace shows by a qualification each.
     lists: int = 0
@@ -84,7 +88,7 @@ def erase_worker(
     then everything goes in one transaction. If the marketplace does not do its part, nobody is erased: the jobs ask it
     again, and so does the next call.
     Raises NotFound, MTurkError, and Refused with every obstacle: money that is owed or on its way, work that waits,
-    qualifications that are held, and, unless ``give_up_bonuses``, statements that could still earn a bonus.
+    qualifications that are held, and, unless ``give_up_bonuses``, statements and gold items that could still earn.
     """
     worker = known_worker(session, who)
     worker_id, mturk_worker_id = worker.id, worker.mturk_worker_id
@@ -131,6 +135,12 @@ def _refuse_obstacles(session: Session, plan: ErasePlan, give_up_bonuses: bool) 
             f"{plan.undecided} statements are not decided yet and could earn {display(plan.possible_bonus)}, which"
             " nobody can be paid afterwards. Wait for the readers, or, if the person says so, erase with"
             " --give-up-bonuses."
+        )
+    if plan.open_batches and not give_up_bonuses:
+        obstacles.append(
+            f"{plan.open_batches} batches of validation HITs are open, in which gold items could earn"
+            f" {display(plan.possible_gold)}. Wait until their HITs are closed and settle, or, if the person says so,"
+            " erase with --give-up-bonuses."
         )
     if obstacles:
         session.rollback()
@@ -197,6 +207,15 @@ def _plan(session: Session, worker: Worker, now: datetime, *, held: bool, lapsed
             Payout.state.in_((PayoutState.SENT, PayoutState.CONFIRMED, PayoutState.COMPENSATED)),
         )
     )
+    open_batches = [
+        ReaderTerms.of(session.get_one(HitBatch, row[0])).gold_bonus
+        for row in session.execute(
+            gold_judged().where(
+                Vote.validator_id == worker.id,
+                exists().where(Hit.batch_id == HitBatch.id, Hit.state != HitState.CLOSED).correlate(HitBatch),
+            )
+        )
+    ]
     return ErasePlan(
         pseudonym=worker.pseudonym,
         consents=count(Consent, Consent.worker_id == worker.id),
@@ -208,6 +227,8 @@ def _plan(session: Session, worker: Worker, now: datetime, *, held: bool, lapsed
         paid=paid or ZERO,
         undecided=undecided[0],
         possible_bonus=undecided[1] or ZERO,
+        open_batches=len(open_batches),
+        possible_gold=sum(open_batches, ZERO),
         obstacles=tuple(_obstacles(session, worker, now, held=held, lapsed=lapsed)),
         lists=count(ListEntry, ListEntry.worker_id == worker.id, ListEntry.ended_at.is_(None)),
     )

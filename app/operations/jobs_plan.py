@@ -8,14 +8,14 @@ from decimal import Decimal
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.operations.validation_hits import groups_due
+from app.operations.validation_hits import groups_due, reader_terms
 from app.settings import Settings
 from hits.clock import Clock
-from hits.models import Assignment, Hit, HitBatch
+from hits.models import Assignment, Hit, HitBatch, Round
 from hits.money import ZERO, usd
 from hits.mturk.client import MTurk
 from hits.states import HitState
-from payments.fees import for_masters, reward_fee
+from payments.fees import for_masters, reward_fee, worst_case
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class JobsPlan:
     """What a pass would do by what is submitted now; the costs hold rewards and fees.
 
     Approving moves money that was put on hold when the HIT was created; opening a validation HIT puts new money on
-    hold. ``to_review`` waits for a person and is not approved.
+    hold. ``validation_bonuses`` are what readers can earn besides at most, with fees. ``to_review`` waits for a person
+    and is not approved.
     """
 
     approvals: int
@@ -32,6 +33,7 @@ class JobsPlan:
     validation_hits: int
     validation_places: int
     validation_cost: Decimal
+    validation_bonuses: Decimal
     balance: Decimal
 
 
@@ -58,12 +60,17 @@ def plan_jobs(session: Session, mturk: MTurk, settings: Settings, clock: Clock) 
                 approvals += 1
                 masters = for_masters(requirements)
                 approval_cost += reward + reward_fee(reward, max_assignments, on=today, masters=masters)
-    groups = [group for _, groups in groups_due(session, settings, clock.now()) for group in groups]
+    groups = places = 0
+    cost = bonuses = ZERO
+    for round_id, due in groups_due(session, settings, clock.now()):
+        terms = reader_terms(settings, with_gold=session.get_one(Round, round_id).gold_items > 0)
+        for group in due:
+            further = terms.most(group.wanted)
+            worst = worst_case(1, group.wanted, usd(settings.validation_reward), ZERO, on=today, further=further)
+            groups, places = groups + 1, places + group.wanted
+            cost, bonuses = cost + worst.hold, bonuses + worst.bonuses + worst.bonus_fees
     session.rollback()
-    reward = usd(settings.validation_reward)
-    places = sum(group.wanted for group in groups)
-    cost = sum((group.wanted * (reward + reward_fee(reward, group.wanted, on=today)) for group in groups), ZERO)
-    return JobsPlan(approvals, approval_cost, to_review, len(groups), places, cost, mturk.balance())
+    return JobsPlan(approvals, approval_cost, to_review, groups, places, cost, bonuses, mturk.balance())
 
 
 def _is_doubtful(session: Session, mturk_assignment_id: str) -> bool:

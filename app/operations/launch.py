@@ -23,6 +23,7 @@ from app.operations.create_hits import OnCreated, create_hits, new_reference, ne
 from app.operations.grant import asked_quiz
 from app.operations.requirements import mirror_lists, requirements_for
 from app.operations.validation_hits import below_floor as validation_below_floor
+from app.operations.validation_hits import reader_terms
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import InvalidInput, Refused
@@ -313,8 +314,8 @@ def plan_launch(
         missing, terms.assignments, terms.reward, terms.bonus, on=today, masters=terms.masters, further=further
     )
     vote_cost = settings.validation_reward + reward_fee(settings.validation_reward, votes, on=today)
-    if with_gold:
-        vote_cost += settings.gold_bonus + bonus_fee(settings.gold_bonus, on=today)
+    for _, amount in reader_terms(settings, with_gold=with_gold).most(1):
+        vote_cost += amount + bonus_fee(amount, on=today)
     schedule = schedule_on(today)
     share = schedule.base + (schedule.many_assignments if terms.assignments >= schedule.many_assignments_from else ZERO)
     share += schedule.masters if terms.masters else ZERO

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from hits.clock import Clock
 from payments import approvals, planning
 from payments.compensations import follow_compensations
-from payments.gold import plan_gold_bonuses
+from payments.due import due_pages
 from payments.releases import release_unused
 
 
@@ -33,14 +33,9 @@ def plan_payouts(session: Session, clock: Clock, *, endpoint: str, approval_limi
     now = clock.now()
     followed = planning.follow(session, now) + follow_compensations(session, now)
     new = 0
-    while True:
-        page = len(planning.plan_bonuses(session, now))
-        new += page
-        if page < planning.PAGE:
-            break
+    for page in due_pages(session, planning.PAGE):
+        new += len(planning.plan_bonuses(session, now, page))
         session.commit()
-    # Before anything of the batches that are closed now is given back.
-    new += plan_gold_bonuses(session, now)
     approved = approvals.authorise(session, endpoint, approval_limit, now)
     released = release_unused(session, now)
     session.commit()

@@ -143,7 +143,7 @@ def plan_settlement(
         small = approval_limit is None or one.bonus.amount <= approval_limit
         line = _plan_line(
             session,
-            one.example.round,
+            one.assignment.hit.batch.round,
             one.assignment.worker,
             one.example,
             PayoutState.PLANNED,

@@ -28,7 +28,7 @@ from hits.mturk.client import MTurk, Requirement
 from hits.states import HitKind, HitState, Verdict
 from hits.tasks import TaskSpec, task
 from hits.validations import Shortage
-from payments.rules import GoldTerms
+from payments.rules import ReaderTerms
 from qualification.quizzes import QuizFor
 from qualification.requirements import as_json
 from qualification.validators import validator_type
@@ -195,7 +195,7 @@ def _store_rows(
         session.rollback()
         return None
     spec = task(round_.task_code)
-    gold = GoldTerms(settings.gold_bonus_percent, usd(settings.gold_bonus)) if round_.gold_items else GoldTerms()
+    terms = reader_terms(settings, with_gold=round_.gold_items > 0)
     of_round = (HitBatch.round_id == round_id) & (HitBatch.kind == HitKind.VALIDATION)
     sequence = (session.scalar(select(func.count()).select_from(HitBatch).where(of_round)) or 0) + 1
     batch = HitBatch(
@@ -204,11 +204,11 @@ def _store_rows(
         key=f"validation:{round_id}:{sequence}",
         endpoint=endpoint,
         title=spec.hit_title(_title(spec)),
-        description=" ".join(filter(None, (_description(spec, settings.validation_items), gold.sentence))),
+        description=" ".join((_description(spec, settings.validation_items), *terms.sentences)),
         keywords=", ".join(("reading", *spec.keywords)),
         reward=usd(settings.validation_reward),
         bonus=ZERO,
-        extras=gold.as_json(),
+        extras=terms.as_json(),
         minutes=minutes_for(settings.validation_items),
         assignment_seconds=int(ASSIGNMENT_TIME.total_seconds()),
         auto_approval_seconds=int(AUTO_APPROVAL.total_seconds()),
@@ -241,6 +241,14 @@ def _store_rows(
     batch_id = batch.id
     session.commit()
     return batch_id
+
+
+def reader_terms(settings: Settings, *, with_gold: bool) -> ReaderTerms:
+    """Return what validation HITs that are opened now pay besides; ``with_gold``: they have gold items in them."""
+    hit_bonus = usd(settings.validation_bonus)
+    if not with_gold:
+        return ReaderTerms(hit_bonus=hit_bonus)
+    return ReaderTerms(settings.gold_bonus_percent, usd(settings.gold_bonus), hit_bonus)
 
 
 def minutes_for(items: int) -> int:

@@ -32,6 +32,7 @@ from hits.validations import (
     save_votes,
     waiting_items,
 )
+from payments.rules import ReaderTerms
 from qualification.grants import VALIDATOR
 
 bp = Blueprint("validator", __name__, url_prefix="/validate")
@@ -323,6 +324,7 @@ def _terms(hit: Hit) -> dict[str, object]:
     return {
         "hit": hit,
         "batch": hit.batch,
+        "bonuses": ReaderTerms.of(hit.batch),
         "spec": spec,
         "choices": [(label.code, label.choice) for label in spec.labels],
         "corrects": spec.span_input if spec.rejecting_labels else None,

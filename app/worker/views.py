@@ -36,6 +36,7 @@ from hits.predictions import ModelUnavailable
 from hits.states import COLLECTED, AssignmentState, HitKind
 from hits.tasks import RIGHT_FROM_F1, task
 from inference.errors import ModelQueueFull, ModelWarmingUp
+from payments.rules import Extras
 from qualification import practice
 
 bp = Blueprint("worker", __name__, url_prefix="/work")
@@ -319,6 +320,7 @@ def _terms(hit: Hit, attempt: Attempt | None = None, *, covered: bool = False) -
     return {
         "hit": hit,
         "batch": hit.batch,
+        "further": Extras.of(hit.batch).sentences,
         "spec": spec,
         "goal": spec.label(hit.goal_label or ""),
         "goal_words": spec.goal_words.split("{goal}", 1),

@@ -18,7 +18,7 @@ from payments.rules import (
     VERIFIED_FOOLING_EXAMPLE,
     Bonus,
     Extras,
-    GoldTerms,
+    ReaderTerms,
     base_reward,
     bonus_owed,
     certainty,
@@ -159,7 +159,7 @@ def test_every_amount_says_what_it_is_for(session: Session) -> None:
     assert streak is not None
     assert streak.reason == "You fooled the model in 3 HITs in a row (streak 2 of this batch): $1.00."
     assert judged is not None
-    assert judged.reason == "You judged all 10 items of a HIT: $0.05."
+    assert judged.reason == "You judged 10 items of a HIT: $0.05."
     assert gold is not None
     assert gold.reason == "9 of 10 items whose answer was known were right: $0.20."
     assert compensation(usd("0.30"), "a fault. ").reason == (
@@ -176,17 +176,19 @@ def test_gold_pays_from_the_share_on_that_was_asked_for(right: int, gold: int, p
     assert gold_bonus(right, gold, percent, usd(0)) is None
 
 
-def test_terms_for_gold_are_kept_with_their_batch_and_said_beforehand(session: Session) -> None:
-    terms = GoldTerms(90, usd("0.20"))
+def test_terms_for_readers_are_kept_with_their_batch_and_said_beforehand(session: Session) -> None:
+    terms = ReaderTerms(90, usd("0.20"), usd("0.05"))
     batch = factories.make_batch(session, kind=HitKind.VALIDATION, extras=terms.as_json())
 
-    assert GoldTerms.of(batch) == terms
-    assert terms.sentence == (
+    assert ReaderTerms.of(batch) == terms
+    assert terms.sentences == [
+        "You get $0.05 more for each of these HITs in which you judge every item.",
         "You get $0.20 more, once for all HITs that were opened with this one, if at least 90 % of those items are"
-        " right whose answer is known."
-    )
-    assert GoldTerms().as_json() is None
-    assert GoldTerms().sentence == ""
+        " right whose answer is known.",
+    ]
+    assert terms.most(3) == [(3, usd("0.05")), (3, usd("0.20"))]
+    assert ReaderTerms().as_json() is None
+    assert (ReaderTerms().sentences, ReaderTerms().most(3)) == ([], [])
 
 
 def test_nothing_judged_or_no_bonus_is_nothing() -> None:

@@ -29,8 +29,18 @@ from hits.exposure import show
 from hits.models import Assignment, Attempt, Consent, Example, Exposure, Rejection, Vote, Worker
 from hits.models.people import worker_for
 from hits.mturk.errors import MTurkUnavailable
-from hits.states import AssignmentState, BadFaith, Moderation, PracticeState, RejectionState, Verdict
+from hits.states import (
+    AssignmentState,
+    BadFaith,
+    HitKind,
+    HitState,
+    Moderation,
+    PracticeState,
+    RejectionState,
+    Verdict,
+)
 from payments.models import Payout, PayoutState, Posting
+from payments.rules import ReaderTerms
 from qualification.grants import VALIDATOR
 from qualification.limits_models import ListEntry, ListKind, PracticeGrade
 from qualification.models import Level, LevelChange, QualificationGrant
@@ -49,6 +59,7 @@ from tests.factories import (
     make_worker,
 )
 from tests.market import Market, failing
+from tests.payments.builders import judge
 
 #: What becomes of every table that knows a worker.
 DEALT_WITH = {
@@ -425,6 +436,22 @@ def test_statements_that_could_still_earn_are_given_up_only_if_said(
     session.commit()
     assert not settle(session, market.mturk, clock).settled
     assert session.query(Payout).count() == 0
+
+
+def test_gold_items_of_a_batch_that_is_still_open_are_given_up_only_if_said(
+    session: Session, market: Market, settings: Settings, clock: FixedClock, person: Worker
+) -> None:
+    terms = ReaderTerms(75, Decimal("0.20")).as_json()
+    batch = make_batch(session, kind=HitKind.VALIDATION, items=4, extras=terms)
+    judge(session, batch, 4, 0, worker=person)
+    make_hit(session, batch=batch, state=HitState.CREATED)
+    session.commit()
+
+    with pytest.raises(Refused, match=r"1 batches of validation HITs are open, in which gold items could earn \$0.20"):
+        erase(session, market, settings, clock, person.pseudonym)
+
+    assert plan_erase(session, market.mturk, settings, clock, person.pseudonym).possible_gold == Decimal("0.20")
+    erase(session, market, settings, clock, person.pseudonym, give_up_bonuses=True)
 
 
 def test_the_books_of_an_erased_person_still_agree_and_the_id_does_not_come_back(

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from app.operations.jobs_pass import jobs_pass
 from app.operations.jobs_plan import JobsPlan, plan_jobs
-from hits.models import Assignment, Example, Hit
+from hits.models import Assignment, Example, Hit, Round
 from tests.app.operations.people import Crowd
 
 
@@ -46,3 +46,18 @@ def test_it_names_the_validation_hits_and_what_they_cost(crowd: Crowd, hits: lis
     crowd.session.commit()
     jobs_pass(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
     assert crowd.market.mturk.balance() == plan.balance - plan.validation_cost
+
+
+def test_it_names_what_readers_can_earn_besides(crowd: Crowd, hits: list[str]) -> None:
+    crowd.write(crowd.market.person("writer0"), hits[0], {"A treat, cold soup.": True})
+    jobs_pass(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock, open_validation=False)
+    crowd.session.scalars(select(Round)).one().gold_items = 1
+    crowd.session.commit()
+    bonuses = {"validation_bonus": Decimal("0.05"), "gold_bonus": Decimal("0.20")}
+    crowd.settings = crowd.settings.model_copy(update=bonuses)
+    crowd.clock.advance(timedelta(minutes=2))
+
+    plan = planned(crowd)
+
+    # Two places: $0.05 and $0.01 for judging all, $0.20 and $0.04 for gold items.
+    assert (plan.validation_cost, plan.validation_bonuses) == (Decimal("0.60"), Decimal("0.60"))

@@ -300,16 +300,19 @@ def test_a_round_that_validates_more_than_fooling_examples_can_cost_more(
     assert plan.validation == plan.worst.assignments * terms().tries * 5 * Decimal("0.30")
 
 
-def test_the_plan_counts_the_bonus_for_gold_where_the_round_has_some(
+def test_the_plan_counts_what_readers_can_earn_besides_gold_where_the_round_has_some(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
-    paying = settings.model_copy(update={"gold_bonus": Decimal("0.20")})
+    paying = settings.model_copy(update={"gold_bonus": Decimal("0.20"), "validation_bonus": Decimal("0.05")})
+    bare = plan_launch(session, market.mturk, settings, clock, terms(), CONTEXTS)
     before = plan_launch(session, market.mturk, paying, clock, terms(), CONTEXTS)
     set_policy(session, clock, "sentiment", 1, RoundPolicy(gold_items=1), by="ada")
 
     plan = plan_launch(session, market.mturk, paying, clock, terms(), CONTEXTS)
 
-    assert plan.validation - before.validation == plan.worst.assignments * plan.validation_votes * Decimal("0.24")
+    votes = plan.worst.assignments * plan.validation_votes
+    assert before.validation - bare.validation == votes * Decimal("0.06")
+    assert plan.validation - before.validation == votes * Decimal("0.24")
 
 
 def test_the_plan_is_what_the_launch_then_does(

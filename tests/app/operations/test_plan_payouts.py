@@ -12,7 +12,7 @@ from hits.money import usd
 from hits.states import HitKind
 from payments import planning
 from payments.models import Payout, PayoutState
-from payments.rules import GOLD_ACCURACY, GoldTerms
+from payments.rules import GOLD_ACCURACY, VALIDATION_BATCH, ReaderTerms
 from tests import factories
 from tests.app.operations.crashes import Killed, killed_at
 from tests.payments.builders import fooling_example, judge, verified_example
@@ -30,7 +30,6 @@ def test_all_pages_are_planned_and_approved(
     session: Session, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "PAGE", 2)
-    monkeypatch.setattr(planning.plan_bonuses, "__kwdefaults__", {"limit": 2})
     owed(session, 5)
 
     done = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
@@ -39,16 +38,18 @@ def test_all_pages_are_planned_and_approved(
     assert (done, again) == (Planned(5, 0, 5, 0), Planned(0, 0, 0, 0))
 
 
-def test_a_closed_validation_batch_owes_its_readers_for_gold_once(session: Session, clock: FixedClock) -> None:
-    terms = GoldTerms(75, usd("0.20")).as_json()
+def test_a_closed_validation_batch_owes_its_readers_by_hit_and_for_gold_once(
+    session: Session, clock: FixedClock
+) -> None:
+    terms = ReaderTerms(75, usd("0.20"), usd("0.05")).as_json()
     judge(session, factories.make_batch(session, kind=HitKind.VALIDATION, items=4, extras=terms), 3, 1)
     session.commit()
 
     done = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
     again = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
 
-    assert (done.new, done.approved, again.new) == (1, 1, 0)
-    assert session.scalars(select(Payout.rule)).one() == GOLD_ACCURACY
+    assert (done.new, done.approved, again.new) == (2, 2, 0)
+    assert session.scalars(select(Payout.rule).order_by(Payout.id)).all() == [VALIDATION_BATCH, GOLD_ACCURACY]
 
 
 def test_above_the_limit_it_waits_for_people(session: Session, clock: FixedClock) -> None:
@@ -65,7 +66,6 @@ def test_a_kill_between_pages_loses_nothing(
     session_factory: sessionmaker[Session], clock: FixedClock, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     monkeypatch.setattr(planning, "PAGE", 2)
-    monkeypatch.setattr(planning.plan_bonuses, "__kwdefaults__", {"limit": 2})
     with session_factory() as session:
         owed(session, 5)
     for number in (1, 2):

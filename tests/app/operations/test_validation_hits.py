@@ -58,21 +58,25 @@ def test_ten_waiting_examples_make_a_full_hit_at_once() -> None:
     assert groups == [Group(2, tuple(range(10))), Group(2, tuple(range(10, 20)))]
 
 
-def test_the_bonus_for_gold_is_set_aside_and_said_before_anybody_takes_the_hit(crowd: Crowd, hits: list[str]) -> None:
+def test_what_readers_can_earn_is_set_aside_and_said_before_anybody_takes_the_hit(
+    crowd: Crowd, hits: list[str]
+) -> None:
     fooling(crowd, hits)
     crowd.session.scalars(select(Round)).one().gold_items = 1
     crowd.session.commit()
-    crowd.settings = crowd.settings.model_copy(update={"gold_bonus": Decimal("0.20"), "gold_bonus_percent": 80})
+    bonuses = {"validation_bonus": Decimal("0.05"), "gold_bonus": Decimal("0.20"), "gold_bonus_percent": 80}
+    crowd.settings = crowd.settings.model_copy(update=bonuses)
     crowd.clock.advance(timedelta(seconds=61))
 
     opened(crowd)
 
     [batch] = {hit.batch for hit in validation_rows(crowd.session)}
     [kept] = crowd.session.scalars(select(Reservation).where(Reservation.batch_id == batch.id))
-    assert batch.extras == {"gold_percent": 80, "gold_bonus": "0.20"}
-    assert "You get $0.20 more" in batch.description
-    # Two readers: $0.25 and $0.05 each for the HIT, $0.20 and $0.04 for the bonus.
-    assert (kept.held, kept.bonuses) == (Decimal("1.08"), Decimal("0.48"))
+    assert batch.extras == {"gold_percent": 80, "gold_bonus": "0.20", "hit_bonus": "0.05"}
+    assert "You get $0.05 more for each" in batch.description
+    assert "You get $0.20 more, once" in batch.description
+    # Two readers: $0.25 and $0.05 each for the HIT, $0.05 and $0.01 for judging all, $0.20 and $0.04 for gold.
+    assert (kept.held, kept.bonuses) == (Decimal("1.20"), Decimal("0.60"))
 
 
 def test_two_processes_that_look_at_once_open_each_validation_hit_once(

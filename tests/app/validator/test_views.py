@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from sqlalchemy.orm import Session, sessionmaker
 from werkzeug.test import TestResponse
 
 from hits.clock import FixedClock
-from hits.models import Assignment, Example, Lease, Vote
+from hits.models import Assignment, Example, HitBatch, Lease, Vote
 from hits.states import AssignmentState
 from hits.validations import add_gold
+from payments.rules import ReaderTerms
 from tests.app.conftest import Judging, frame_query, gone_on, token_in
 from tests.app.four_tasks import PASSAGE, creation_hit, fooling_example, validation_hit
 from tests.factories import make_validation_hit
@@ -82,6 +84,28 @@ def test_a_preview_stores_nothing_and_shows_no_statement(client: FlaskClient, ju
     assert "The soup came cold" not in response.text
     assert "holders of the qualification “" in response.text
     assert len(rows(Assignment)) == before
+
+
+def test_every_bonus_is_shown_before_accepting_and_on_the_page(
+    client: FlaskClient, judging: Judging, session_factory: sessionmaker[Session]
+) -> None:
+    address = f"/validate/{judging.hit.reference}"
+    without = client.get(address).text
+    with session_factory() as session:
+        batch = session.get_one(HitBatch, judging.hit.batch_id)
+        batch.extras = ReaderTerms(80, Decimal("0.20"), Decimal("0.05")).as_json()
+        session.commit()
+    preview, page = client.get(address).text, open_judging(client, judging)
+    token = token_in(page)
+    for public_id in judging.public_ids:
+        summary = vote(client, token, public_id, label="neutral").text
+
+    assert "There is no bonus" in without
+    assert "You get $0.05 more for each of these HITs" in preview
+    assert "You get $0.20 more, once" in preview
+    assert "There is no bonus" not in preview
+    assert "and $0.05 when every item is judged" in soup(page).find("p", "task-bar").text
+    assert "and $0.05 more." in " ".join(BeautifulSoup(summary, "lxml").text.split())
 
 
 def test_the_page_tells_nothing_of_writer_model_verdict_or_goal(
