@@ -167,6 +167,12 @@ def _check_validator(session: Session, hit: Hit, worker: Worker, now: datetime) 
             "This HIT is for people who hold the validators' qualification. Yours has been taken back, or has ended."
             " Return this HIT; it costs you nothing."
         )
+    least = hit.batch.senior_value
+    if least is not None and latest is not None and is_held(latest, now) and latest.value < least:
+        raise NotAdmitted(
+            f"This HIT is for senior validators, whose qualification has the value {least} or more. Yours has"
+            f" {latest.value}. Return this HIT; it costs you nothing."
+        )
 
 
 def _listed(session: Session, worker: Worker, kind: ListKind, task_code: str, round_number: int) -> bool:

@@ -30,11 +30,29 @@ from qualification.models import (
 
 #: What the validators of all tasks hold; its name on the marketplace is a setting.
 VALIDATOR = "validator"
+#: What the experts of one task hold, before the task's code: they break ties where validators pass quizzes.
+_EXPERT = "expert"
 #: The marketplace is still to be asked about these.
 _WAITING = (GrantState.PLANNED, GrantState.GRANTING, GrantState.ENDING)
 _CAUSE_MAX_CHARACTERS = 500
 
 _RANK = {level: rank for rank, level in enumerate(Level)}
+
+
+def expert_kind(task_code: str) -> str:
+    """Return the kind of the qualification that the experts of a task hold."""
+    return f"{_EXPERT}:{task_code}"
+
+
+def task_of_experts(kind: str) -> str | None:
+    """Return the task whose experts hold qualifications of this kind, None for other kinds."""
+    audience, _, task_code = kind.partition(":")
+    return task_code if audience == _EXPERT else None
+
+
+def has_no_quiz(kind: str) -> bool:
+    """Tell whether no single quiz earns it: the validators' qualification of all tasks, and the experts' ones."""
+    return kind == VALIDATOR or task_of_experts(kind) is not None
 
 
 def level_of(session: Session, worker_id: int, task_code: str) -> Level:
@@ -60,6 +78,26 @@ def raise_level(
         return present
     _note_level(session, worker_id, task_code, level, by=by, reason=reason, now=now)
     return level
+
+
+def was_expert(session: Session, worker_id: int, task_code: str) -> bool:
+    """Tell whether somebody is or ever was an expert of a task: whoever was lowered is raised by a person alone."""
+    raised = select(LevelChange.id).where(
+        LevelChange.worker_id == worker_id, LevelChange.task_code == task_code, LevelChange.level == Level.EXPERT
+    )
+    return session.scalar(raised.limit(1)) is not None
+
+
+def level_before_expert(session: Session, worker_id: int, task_code: str) -> Level:
+    """Return the level that somebody had before they were made an expert."""
+    newest = (
+        select(LevelChange.level)
+        .where(LevelChange.worker_id == worker_id, LevelChange.task_code == task_code)
+        .where(LevelChange.level != Level.EXPERT)
+        .order_by(LevelChange.id.desc())
+        .limit(1)
+    )
+    return session.scalar(newest) or Level.NOVICE
 
 
 def lower_level(
@@ -113,6 +151,11 @@ def type_name(kind: str, *, prefix: str, validators: str) -> str:
 
 def type_description(kind: str) -> str:
     """Return the description of a qualification on the marketplace."""
+    if (of_experts := task_of_experts(kind)) is not None:
+        return (
+            f"Says that you may decide where validators of the {of_experts} task differ. It is earned by their quiz and"
+            " by judging known items right, or granted by the requester."
+        )
     audience, _, task_code = kind.partition(":")
     does = "write" if audience == "writer" else "judge what others wrote"
     of_task = f" for the {task_code} task" if task_code else ""

@@ -12,7 +12,7 @@ from hits.errors import NotFound
 from hits.models import Hit, Worker
 from hits.mturk.client import Requirement
 from qualification.errors import NotAdmitted
-from qualification.grants import holds
+from qualification.grants import holds, task_of_experts
 from qualification.models import QuizType, QuizVersion
 from qualification.requirements import MOST_VALUES, from_json
 
@@ -88,6 +88,11 @@ def check_quizzes(session: Session, hit: Hit, worker: Worker, now: datetime) -> 
             continue
         if holds(session, worker.id, kind, None if comparator == "Exists" else frozenset(values), now):
             continue
+        if (of_experts := task_of_experts(kind)) is not None:
+            raise NotAdmitted(
+                f"This HIT is for experts of the {of_experts} task, who decide where others differ. Your qualification"
+                " has not arrived yet, or has ended. Return this HIT; it costs you nothing."
+            )
         audience, _, task_code = kind.partition(":")
         raise NotAdmitted(
             f"This HIT is for people who have passed the {audience}s' quiz of the {task_code} task. Your qualification"

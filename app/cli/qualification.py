@@ -14,11 +14,12 @@ from app.cli.quizzes import group as quizzes
 from app.extensions import db
 from app.operations import grant as operations
 from app.operations.qualification_history import history as history_of
+from app.operations.set_level import level_now, set_level
 from app.services import services
 from hits.errors import Refused
 from qualification import grants
 from qualification.grants import VALIDATOR
-from qualification.models import QualificationGrant
+from qualification.models import Level, QualificationGrant
 from qualification.validators import validators
 
 group = AppGroup("qualification", help="Grant, revoke and list qualifications; launch the quizzes that earn them.")
@@ -196,6 +197,33 @@ def history(worker_id: str, as_json: bool) -> None:
     for event in events:
         table.add_row(f"{event.at:%Y-%m-%d %H:%M} UTC", event.kind, event.what, event.detail, event.by)
     Console().print(table)
+
+
+@group.command("level", short_help="Show or set how far somebody has come in a task.")
+@click.argument("worker_id", metavar="WORKER")
+@click.argument("task_code", metavar="TASK")
+@click.option("--to", "wanted", type=click.Choice([level.value for level in Level]), help="The level to set.")
+@click.option("--reason", default="", help="Needed with --to; stays among staff.")
+@plan_option
+@json_option
+@by_option
+def level(
+    worker_id: str, task_code: str, wanted: str | None, reason: str, plan_only: bool, as_json: bool, by: str
+) -> None:
+    """Show the level of WORKER in TASK, or raise or lower it with --to. Experts break the ties of validators."""
+    here, session = services(), db.session()
+    worker = operations.worker_named(session, here.settings, here.clock, worker_id)
+    pseudonym, before = worker.pseudonym, level_now(session, worker, task_code)
+    after = before if wanted is None else Level(wanted)
+    fields: dict[str, object] = {"worker": pseudonym, "task": task_code, "level": before.value, "to": after.value}
+    if wanted is None or plan_only:
+        session.rollback()
+        would = f"; would be set to {after.value}. Nothing was changed." if plan_only and after is not before else "."
+        _say(as_json, f"{pseudonym} in {task_code}: {before.value}{would}", {**fields, "changed": False})
+        return
+    done = set_level(session, here.mturk, here.settings, here.clock, worker, task_code, after, reason=reason, by=by)
+    _raise_findings(done)
+    _say(as_json, f"{pseudonym} in {task_code}: {before.value}, now {after.value}.", {**fields, "changed": True})
 
 
 def _say(as_json: bool, words: str, fields: dict[str, object]) -> None:

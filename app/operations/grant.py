@@ -19,7 +19,7 @@ from hits.mturk.client import MTurk, Requirement
 from hits.mturk.errors import MTurkRefused
 from hits.tasks import TASKS
 from qualification import grants
-from qualification.models import LIVE, QualificationGrant, QuizForm, QuizVersion
+from qualification.models import LIVE, Level, QualificationGrant, QuizForm, QuizVersion
 from qualification.quiz_requirements import accepted_versions, note_type, quiz_requirement
 from qualification.quizzes import QuizFor, kind_of, stored_version
 
@@ -40,8 +40,11 @@ class Settled:
 
 
 def kinds() -> tuple[str, ...]:
-    """Return the kinds of qualifications that there are: the validators of all tasks, and each task's quizzes."""
-    return (grants.VALIDATOR, *(kind_of(audience, code) for code in sorted(TASKS) for audience in QuizFor))
+    """Return the kinds of qualifications that there are: of all tasks' validators, each task's quizzes and experts."""
+    of_tasks = (
+        (*(kind_of(audience, code) for audience in QuizFor), grants.expert_kind(code)) for code in sorted(TASKS)
+    )
+    return (grants.VALIDATOR, *(kind for kinds_of_task in of_tasks for kind in kinds_of_task))
 
 
 def checked_kind(kind: str) -> str:
@@ -74,6 +77,13 @@ def asked_quiz(session: Session, mturk: MTurk, settings: Settings, task_code: st
     kind = kind_of(quiz_for, task_code)
     versions = accepted_versions(session, kind)
     return quiz_requirement(type_of(session, mturk, settings, kind), versions)
+
+
+def asked_experts(session: Session, mturk: MTurk, settings: Settings, task_code: str) -> Requirement:
+    """Return what HITs ask for that only experts of a task may do. Commits. Raises MTurkError."""
+    kind = grants.expert_kind(task_code)
+    type_id = type_of(session, mturk, settings, kind)
+    return Requirement(type_id, comparator="Exists", name=name_of(settings, kind))
 
 
 def settle_grants(session: Session, mturk: MTurk, settings: Settings, clock: Clock) -> Settled:
@@ -214,7 +224,7 @@ def grant_by_hand(
     already changes nothing. Raises NotFound for a quiz that has no version yet, MTurkUnavailable; the grant is stored
     then, and the next pass of the jobs goes on with it.
     """
-    version = 0 if kind == grants.VALIDATOR else stored_version(session, kind, value).number
+    version = 0 if grants.has_no_quiz(kind) else stored_version(session, kind, value).number
     # Those who were told by the marketplace alone are known here from now on.
     _note_untold(session, mturk, settings, worker, kind)
     planned = grants.plan_grant(
@@ -222,13 +232,16 @@ def grant_by_hand(
         worker.id,
         kind,
         version=version,
-        value=(value or 1) if kind == grants.VALIDATOR else version,
+        value=(value or 1) if grants.has_no_quiz(kind) else version,
         endpoint=mturk.endpoint,
         reason=reason or "Granted by the requester.",
         by=by,
         now=clock.now(),
         months=months,
     )
+    if (task_code := grants.task_of_experts(kind)) is not None:
+        why = reason or "Granted by the requester."
+        grants.raise_level(session, worker.id, task_code, Level.EXPERT, by=by, reason=why, now=clock.now())
     _audit(session, clock, by, "qualification.grant", worker, {"kind": kind, "value": value})
     done = Settled()
     rows = [(planned.id, planned.claims)] if planned is not None else []
@@ -245,6 +258,11 @@ def revoke(
     """
     _note_untold(session, mturk, settings, worker, kind)
     ended = grants.end_grant(session, worker.id, kind, mturk.endpoint, reason=reason, by=by, now=clock.now())
+    task_code = grants.task_of_experts(kind)
+    if task_code is not None and grants.level_of(session, worker.id, task_code) is Level.EXPERT:
+        before = grants.level_before_expert(session, worker.id, task_code)
+        why = reason.strip() or "The experts' qualification was taken away."
+        grants.lower_level(session, worker.id, task_code, before, by=by, reason=why, now=clock.now())
     _audit(session, clock, by, "qualification.revoke", worker, {"kind": kind})
     done = Settled()
     _tell(session, mturk, settings, clock, [(ended.id, ended.claims)], done)
@@ -264,7 +282,7 @@ def _note_untold(session: Session, mturk: MTurk, settings: Settings, worker: Wor
             session,
             worker_id,
             kind,
-            version=0 if kind == grants.VALIDATOR else held.value,
+            version=0 if grants.has_no_quiz(kind) else held.value,
             value=held.value,
             endpoint=mturk.endpoint,
             granted_at=held.granted_at,

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.operations.create_hits import create_hits, new_reference, new_token, unfinished_batches
-from app.operations.grant import asked_quiz
+from app.operations.grant import asked_experts, asked_quiz
 from app.operations.requirements import requirements_for
 from app.settings import Settings
 from hits import validations
@@ -83,8 +83,11 @@ def open_validation_hits(session: Session, mturk: MTurk, settings: Settings, clo
         by_quiz = _asked_quiz(session, mturk, settings, task_code)
         # Another qualification value is another HIT type, so that senior validators have batches of their own.
         for for_seniors in sorted({group.for_seniors for group in groups}):
-            # Seniors are those whom a requester gave the general qualification with a value that says so.
-            earned = by_quiz if by_quiz is not None and not for_seniors else None
+            # Seniors are the task's experts, or those whom a requester gave the general qualification with a value
+            # that says so.
+            earned = by_quiz
+            if by_quiz is not None and for_seniors:
+                earned = asked_experts(session, mturk, settings, task_code)
             batch_id = _store_rows(
                 session,
                 mturk.endpoint,

@@ -33,7 +33,7 @@ from hits.validations import (
     waiting_items,
 )
 from payments.rules import ReaderTerms
-from qualification.grants import VALIDATOR
+from qualification.grants import VALIDATOR, expert_kind
 
 bp = Blueprint("validator", __name__, url_prefix="/validate")
 
@@ -314,7 +314,7 @@ def _lease(assignment: Assignment, public_id: str) -> Lease:
 
 def _items_in(hit: Hit) -> int:
     """Return how many items somebody who opens the HIT now would get at most."""
-    waiting = waiting_items(db.session(), hit.batch.round)
+    waiting = waiting_items(db.session(), hit.batch)
     return min(waiting, services().settings.validation_items)
 
 
@@ -335,6 +335,7 @@ def _terms(hit: Hit) -> dict[str, object]:
 
 
 def _qualification(hit: Hit) -> str:
-    """Return the name of what the HIT asks for: the general qualification, or the one that a quiz earns."""
-    kind = VALIDATOR if hit.batch.qualification_type_id is not None else f"validator:{hit.batch.round.task_code}"
-    return name_of(services().settings, kind)
+    """Return the name of what the HIT asks for: the general qualification, or the one that is earned in its task."""
+    task_code = hit.batch.round.task_code
+    earned = expert_kind(task_code) if hit.batch.senior_value is not None else f"validator:{task_code}"
+    return name_of(services().settings, VALIDATOR if hit.batch.qualification_type_id is not None else earned)

@@ -12,7 +12,7 @@ from hits.validations.decisions import (
     selected,
     writer_confirmed,
 )
-from hits.validations.gold import add_gold, gold_accuracy, gold_from_verified, gold_left, gold_rows, retire_gold
+from hits.validations.gold import add_gold, gold_from_verified, gold_left, gold_rows, retire_gold
 from hits.validations.queue import (
     PAIR_FLOOR,
     Shortage,
@@ -52,7 +52,6 @@ __all__ = [
     "decide",
     "draft_votes",
     "draw",
-    "gold_accuracy",
     "gold_from_verified",
     "gold_left",
     "gold_rows",

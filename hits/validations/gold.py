@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 
 from hits.errors import Finding, InvalidAnswer, InvalidInput
 from hits.models import Example, GoldItem, Lease, Round, Vote
-from hits.rates import Rate
 from hits.states import Verdict
 from hits.tasks import digest_of, task
 
@@ -128,17 +127,6 @@ def gold_for(session: Session, round_: Round, validator_id: int, count: int, cha
         .order_by(GoldItem.id)
     ).all()
     return chance.sample(list(fresh), min(count, len(fresh)))
-
-
-def gold_accuracy(session: Session, validator_id: int, round_: Round) -> Rate:
-    """Return how many of the gold items that this validator was shown in the round were judged right. A flag is not."""
-    right, of = session.execute(
-        select(func.count().filter(Vote.label == GoldItem.label), func.count())
-        .select_from(Vote)
-        .join(GoldItem, Vote.gold_item_id == GoldItem.id)
-        .where(GoldItem.round_id == round_.id, Vote.validator_id == validator_id, Vote.counted_at.is_not(None))
-    ).one()
-    return Rate(right, of)
 
 
 def gold_left(session: Session, round_: Round) -> int:

@@ -153,9 +153,10 @@ def shortages(session: Session, round_: Round, now: datetime) -> list[Shortage]:
     return found
 
 
-def waiting_items(session: Session, round_: Round) -> int:
-    """Return how many examples the queue offers to somebody at this moment."""
-    return session.scalar(select(func.count()).select_from(Example).where(*_waiting(round_))) or 0
+def waiting_items(session: Session, batch: HitBatch) -> int:
+    """Return how many examples the queue offers at this moment to readers of a batch: seniors have ties alone."""
+    offered = (*_waiting(batch.round), Example.for_seniors.is_(batch.senior_value is not None))
+    return session.scalar(select(func.count()).select_from(Example).where(*offered)) or 0
 
 
 def _waiting(round_: Round) -> tuple[ColumnElement[bool], ...]:

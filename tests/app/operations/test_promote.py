@@ -11,7 +11,7 @@ from hits.clock import FixedClock
 from hits.models import GoldItem, Vote, Worker
 from hits.states import AssignmentState, HitKind
 from qualification import grants
-from qualification.models import Level, LevelChange
+from qualification.models import Ending, GrantState, Level, LevelChange
 from tests import factories as make
 from tests.factories import NOON
 from tests.market import settings
@@ -72,7 +72,7 @@ def test_an_expert_has_passed_the_quiz_and_agrees_with_gold(
     if with_quiz:
         qualified(session, ada)
 
-    assert promote_validators(session, SETTINGS, clock) == (level is Level.EXPERT)
+    assert promote_validators(session, "e", SETTINGS, clock) == (level is Level.EXPERT)
 
     assert grants.level_of(session, ada.id, "sentiment") is level
     assert grants.level_of(session, ada.id, "nli") is Level.NOVICE
@@ -83,9 +83,41 @@ def test_nobody_is_raised_twice_and_the_history_says_why(session: Session, clock
     judged(session, ada, 5, 6)
     qualified(session, ada)
 
-    assert promote_validators(session, SETTINGS, clock) == 1
-    assert promote_validators(session, SETTINGS, clock) == 0
+    assert promote_validators(session, "e", SETTINGS, clock) == 1
+    assert promote_validators(session, "e", SETTINGS, clock) == 0
 
     assert session.scalar(select(func.count()).select_from(LevelChange)) == 1
     change = session.scalars(select(LevelChange)).one()
     assert (change.by, change.reason) == ("gold", "Passed the quiz, and judged 5 of 6 gold items right.")
+
+
+def test_an_expert_gets_the_tasks_qualification_and_keeps_it_as_long_as_the_quiz_is_held(
+    session: Session, clock: FixedClock
+) -> None:
+    ada = make.make_worker(session)
+    judged(session, ada, 5, 5)
+    qualified(session, ada)
+    promote_validators(session, "e", SETTINGS, clock)
+
+    grant = grants.latest_grant(session, ada.id, "expert:sentiment", "e")
+    assert grant is not None
+    assert (grant.state, grant.version, grant.value) == (GrantState.PLANNED, 0, 1)
+    assert grant.expires_at == grants.months_later(clock.now(), SETTINGS.qualification_months)
+
+    grant.state, grant.ending, grant.revoked_at = GrantState.ENDED, Ending.EXPIRED, clock.now()
+    session.flush()
+    assert promote_validators(session, "e", SETTINGS, clock) == 0
+    again = grants.latest_grant(session, ada.id, "expert:sentiment", "e")
+    assert again is not None
+    assert again.state is GrantState.PLANNED
+
+
+def test_who_was_lowered_is_not_raised_by_gold_again(session: Session, clock: FixedClock) -> None:
+    ada = make.make_worker(session)
+    judged(session, ada, 5, 5)
+    qualified(session, ada)
+    promote_validators(session, "e", SETTINGS, clock)
+    grants.lower_level(session, ada.id, "sentiment", Level.NOVICE, by="robin", reason="Shares answers", now=clock.now())
+
+    assert promote_validators(session, "e", SETTINGS, clock) == 0
+    assert grants.level_of(session, ada.id, "sentiment") is Level.NOVICE

@@ -22,13 +22,18 @@ from hits.marketplace.errors import SiteError
 from hits.models import Example, Hit, HitBatch, Round
 from hits.mturk.errors import RequirementsMismatch
 from hits.states import HitKind, HitState, Verdict
+from hits.tasks import task
 from hits.validations import Shortage
 from payments.models import Reservation
+from qualification.admission import check_admission
+from qualification.errors import NotAdmitted
+from qualification.grants import VALIDATOR, plan_grant
+from qualification.quizzes import QuizFor, current_version, quiz_of
 from tests import market as markets
 from tests.app.operations.conftest import CONTEXTS, terms
 from tests.app.operations.crashes import Killed, killed_at
 from tests.app.operations.people import Crowd, assignment_row
-from tests.factories import NOON, make_vote
+from tests.factories import NOON, make_batch, make_hit, make_vote, make_worker
 from tests.market import Market
 
 
@@ -365,3 +370,56 @@ def test_two_processes_that_open_at_the_same_time_make_one_batch(
 
     assert create_hits(session, market.mturk, settings, clock, batch.id) == 0
     assert session.scalar(select(func.count()).select_from(HitBatch)) == 2
+
+
+def test_ties_go_to_experts_of_the_task_where_validators_pass_quizzes(crowd: Crowd, hits: list[str]) -> None:
+    fooling(crowd, hits)
+    examples = crowd.session.scalars(select(Example).order_by(Example.id)).all()
+    examples[0].round.senior_value = 5
+    for label in ("negative", "positive"):
+        make_vote(crowd.session, example=examples[0], label=label, counted_at=crowd.clock.now())
+    crowd.session.execute(update(Hit).where(Hit.mturk_hit_id.like("HIT0%")).values(state=HitState.CLOSED))
+    current_version(crowd.session, quiz_of(task("sentiment"), QuizFor.VALIDATOR), crowd.clock.now())
+    crowd.session.commit()
+    crowd.clock.advance(timedelta(seconds=60))
+    by_quiz = crowd.settings.model_copy(update={"validators_by_quiz": True})
+
+    assert open_validation_hits(crowd.session, crowd.market.mturk, by_quiz, crowd.clock) == 2
+
+    [row] = [row for row in validation_rows(crowd.session) if row.batch.senior_value is not None]
+    asked = crowd.market.call("GetHIT", HITId=row.mturk_hit_id)["HIT"]["QualificationRequirements"]
+    expert = crowd.market.mturk.find_qualification("dynahit sentiment expert")
+    assert ("Exists", expert) in [(one["Comparator"], one["QualificationTypeId"]) for one in asked]
+    with pytest.raises(NotAdmitted, match="for experts of the sentiment task"):
+        check_admission(crowd.session, row, make_worker(crowd.session), crowd.clock.now(), phase="load")
+
+
+def test_a_senior_hit_asks_our_database_for_the_value_too(crowd: Crowd, session: Session) -> None:
+    hit = make_hit(
+        session,
+        batch=make_batch(
+            session,
+            kind=HitKind.VALIDATION,
+            qualification_type_id="Q1",
+            senior_value=5,
+            endpoint=crowd.market.mturk.endpoint,
+        ),
+    )
+    ada = make_worker(session)
+    for value, phase in ((4, "load"), (4, "submit"), (5, "load"), (5, "submit")):
+        plan_grant(
+            session,
+            ada.id,
+            VALIDATOR,
+            version=0,
+            value=value,
+            endpoint=crowd.market.mturk.endpoint,
+            reason="",
+            by="r",
+            now=crowd.clock.now(),
+        )
+        if value == 4:
+            with pytest.raises(NotAdmitted, match="the value 5 or more"):
+                check_admission(session, hit, ada, crowd.clock.now(), phase=phase)
+        else:
+            check_admission(session, hit, ada, crowd.clock.now(), phase=phase)

@@ -14,6 +14,7 @@ from hits.models import GoldItem, Lease, Round, Vote
 from hits.rates import Rate
 from hits.states import AssignmentState, HitKind
 from hits.validations.gold import gold_for
+from hits.validations.readers import readers
 from tests import factories as make
 
 W, M = "negative", "positive"
@@ -120,14 +121,12 @@ def test_accuracy_counts_what_was_submitted_and_a_flag_is_not_right(
     for lease in leases:
         judgement = next(said) if lease.gold_item_id is not None else {"label": W}
         validations.record_vote(session, assignment, lease.id, now=clock.now(), **judgement)
-    assert validations.gold_accuracy(session, assignment.worker_id, round_) == Rate(0, 0)
+    assert readers(session, round_) == []
 
     assignment.state = AssignmentState.SUBMITTED
     assert validations.count_votes(session, assignment, clock.now()) == 6
 
-    assert validations.gold_accuracy(session, assignment.worker_id, round_) == Rate(1, 3)
-    assert validations.gold_accuracy(session, make.make_worker(session).id, round_) == Rate(0, 0)
-    other_round = make.make_round(session, number=2)
-    assert validations.gold_accuracy(session, assignment.worker_id, other_round) == Rate(0, 0)
+    assert [one.gold for one in readers(session, round_)] == [Rate(1, 3)]
+    assert readers(session, make.make_round(session, number=2)) == []
     # Votes on gold decide nothing.
     assert session.query(Vote).filter(Vote.example_id.is_not(None)).count() == 3

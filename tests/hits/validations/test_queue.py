@@ -340,7 +340,9 @@ def test_shortages_are_what_open_places_will_not_bring(session: Session, clock: 
 
     hit = make.make_hit(session, batch=validation_batch(session, round_), max_assignments=2)
     assert validations.shortages(session, round_, clock.now()) == []
-    assert validations.waiting_items(session, round_) == 1
+    assert validations.waiting_items(session, hit.batch) == 1
+    # Readers of ties are offered ties alone.
+    assert validations.waiting_items(session, validation_batch(session, round_, senior_value=2)) == 0
 
     # A place that is being used counts by its lease.
     reading = opens(session, hit)
