@@ -154,6 +154,17 @@ def plan_of(session: Session, round_: Round) -> ArmPlan | None:
     ).one()
 
 
+def groups_of(session: Session, round_: Round) -> list[tuple[bool, bool]]:
+    """Return what new people may meet, as (model in the loop, explanations); none where all meet the same. Reads only.
+
+    A preview shows it: nobody is drawn yet. One kind without a model is told as well, since it is not the usual HIT.
+    """
+    plan = plan_of(session, round_)
+    found = [] if plan is None else [Arm.of(stored).conditions[:2] for stored in plan.arms]
+    kinds = sorted(set(found), reverse=True)
+    return [] if kinds == [(True, True)] else kinds
+
+
 def plans(session: Session, round_id: int) -> list[ArmPlan]:
     """Return every plan that a round had, the first one first. Reads only."""
     return list(session.scalars(select(ArmPlan).where(ArmPlan.round_id == round_id).order_by(ArmPlan.version)))

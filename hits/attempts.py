@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 
+from hits.arms import Arm, arm_of, draw_arm
 from hits.consent import require_consent
 from hits.errors import AlreadySubmitted, InvalidInput, NoTriesLeft, NotYetSubmittable, Refused, WrongWorker
 from hits.models import Assignment, Attempt, Hit
@@ -49,6 +50,8 @@ _ATTEMPTS = (
     .where(Attempt.hit_id == bindparam("of_hit"), Attempt.worker_id == bindparam("of_worker"))
     .order_by(Attempt.id)
 )
+#: Begins the failure of a text that no model can read, so that it is not asked about again.
+UNREADABLE = "unreadable: "
 
 _ENTITY_ID = re.compile(r"[A-Z0-9]{1,64}")
 _WORKER_ID = re.compile(r"A[A-Z0-9]{1,63}")
@@ -56,7 +59,11 @@ _WORKER_ID = re.compile(r"A[A-Z0-9]{1,63}")
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a worker stands in a creation HIT; ``hint`` says what can be done next, in words."""
+    """Where a worker stands in a creation HIT; ``hint`` says what can be done next, in words.
+
+    ``arm`` is None in a round without arms. Without a model in the loop there is one text, and nothing here tells
+    what a model says of it.
+    """
 
     tries_total: int
     tries_used: int
@@ -65,10 +72,16 @@ class Progress:
     can_ask: bool
     can_submit: bool
     hint: str
+    arm: Arm | None = None
 
     @property
     def tries_left(self) -> int:
         return self.tries_total - self.tries_used
+
+    @property
+    def unseen(self) -> bool:
+        """Whether the writer sees nothing of a model."""
+        return self.arm is not None and not self.arm.model_in_loop
 
 
 def check_ids(mturk_assignment_id: str, mturk_worker_id: str) -> None:
@@ -128,6 +141,9 @@ def open_assignment(
 def progress(session: Session, assignment: Assignment, now: datetime) -> Progress:
     """Return where the worker stands. Reads only."""
     attempts = tuple(_attempts(session, assignment))
+    arm = arm_of(session, assignment.hit.batch.round, assignment.worker_id)
+    if arm is not None and not arm.model_in_loop:
+        return _unseen_progress(assignment, attempts, arm)
     total = assignment.hit.batch.tries
     open_tries = [attempt for attempt in attempts if not _was_interrupted(attempt, now)]
     used = sum(attempt.try_number is not None for attempt in open_tries)
@@ -151,7 +167,20 @@ def progress(session: Session, assignment: Assignment, now: datetime) -> Progres
         hint = "All tries are used. Submit this HIT now: you are paid as promised."
     else:
         hint = f"{left} {'try' if left == 1 else 'tries'} left."
-    return Progress(total, used, attempts, fooling, can_ask, can_submit, hint)
+    return Progress(total, used, attempts, fooling, can_ask, can_submit, hint, arm)
+
+
+def _unseen_progress(assignment: Assignment, attempts: tuple[Attempt, ...], arm: Arm) -> Progress:
+    # Whatever became of the question to the model, the text is the work that was asked for.
+    done = assignment.state is not AssignmentState.OPENED
+    written = bool(attempts)
+    if done:
+        hint = "This HIT is submitted."
+    elif written:
+        hint = "Your text is stored. Submit this HIT now: you are paid as promised."
+    else:
+        hint = "Write one text."
+    return Progress(1, int(written), attempts, None, not done and not written, done or written, hint, arm)
 
 
 def begin_attempt(
@@ -179,17 +208,22 @@ def begin_attempt(
     for attempt in attempts:
         if _was_interrupted(attempt, now):
             _give_back(attempt, "The service was interrupted.")
+    arm = draw_arm(session, hit.batch.round, assignment.worker_id, now)
+    unseen = arm is not None and not arm.model_in_loop
     same = next((attempt for attempt in attempts if attempt.answer_digest == digest), None)
     if same is not None and same.state is not AttemptState.UNANSWERED:
         return same, same.state is AttemptState.ASKING
+    if unseen and attempts and same is None:
+        raise Refused("This HIT asks for one text, and yours is stored. Submit this HIT now; nothing was changed.")
     if any(attempt.fooled for attempt in attempts):
         raise Refused("You have already fooled the model here. Submit this HIT now; nothing was sent to the model.")
     if any(attempt.state is AttemptState.ASKING for attempt in attempts):
         raise Refused("The model is still reading what you asked before. Wait for its answer; no try was used.")
     taken = {attempt.try_number for attempt in attempts}
-    free = next((number for number in range(1, hit.batch.tries + 1) if number not in taken), None)
+    tries = 1 if unseen else hit.batch.tries
+    free = next((number for number in range(1, tries + 1) if number not in taken), None)
     if free is None:
-        raise NoTriesLeft(hit.batch.tries)
+        raise NoTriesLeft(tries)
     if same is None:
         same = Attempt(
             public_id=secrets.token_urlsafe(18),
@@ -253,6 +287,22 @@ def record_failure(session: Session, attempt: Attempt, reason: str) -> None:
     if attempt.state is AttemptState.ASKING:
         _give_back(attempt, reason)
         session.flush()
+
+
+def ask_again(session: Session, attempt: Attempt, now: datetime) -> bool:
+    """Make a text that was handed in unseen ready to be asked about again; tell whether a model must be asked.
+
+    Flushes, never commits. One that is answered, or that a model reads at this moment, is left alone.
+    """
+    _lock_attempt(session, attempt)
+    if attempt.state is not AttemptState.UNANSWERED and not _was_interrupted(attempt, now):
+        return False
+    attempt.try_number = 1
+    attempt.state = AttemptState.ASKING
+    attempt.failure = None
+    attempt.asked_at = now
+    session.flush()
+    return True
 
 
 def unusable(spec: TaskSpec, prediction: Prediction, context: Mapping[str, str]) -> str | None:
@@ -383,9 +433,8 @@ def save_submission(
         return
     stands = progress(session, assignment, now)
     if not stands.attempts:
-        raise NotYetSubmittable(
-            "You have not asked the model yet, so there is nothing to submit. Write something first."
-        )
+        missing = "written anything" if stands.unseen else "asked the model"
+        raise NotYetSubmittable(f"You have not {missing} yet, so there is nothing to submit. Write something first.")
     if leave and not stands.can_submit and can_leave(assignment, stands):
         assignment.left_at = now
     elif not stands.can_submit:

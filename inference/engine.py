@@ -19,7 +19,7 @@ from hits.tasks import AnswerKind, TaskSpec, task
 from inference.ensembles import Ensemble
 from inference.errors import BadModelAnswer, ModelFailed, ModelNotLoaded, ModelWarmingUp
 from inference.lanes import LaneCounts, Lanes, Pending
-from inference.references import Reference, parse_reference
+from inference.references import EnsembleReference, Reference, parse_reference
 from inference.remote.served import RemoteEngine
 from inference.right_of_way import Patience, RightOfWay, stopping_at
 from inference.runtime import give_back_memory
@@ -47,6 +47,9 @@ class ModelSource:
     fields: tuple[str, ...]
     labels: tuple[str, ...]
     load: Callable[[], TargetModel]
+    #: How the model is named in the configuration, and each member of an ensemble, in their order.
+    reference: str = ""
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,12 @@ class EngineSettings:
 
 @dataclass(frozen=True)
 class _Question:
-    """What a lane is asked. ``key`` names the attempt, for policies that draw a model."""
+    """What a lane is asked. ``key`` names the attempt, for policies that draw a model; ``member`` is asked alone."""
 
     task_code: str
     texts: ModelInput
     key: str
+    member: int | None = None
 
 
 @dataclass(frozen=True)
@@ -183,18 +187,41 @@ class InProcessEngine:
         return next((card for card in cards if model_id in (None, card.model_id)), None)
 
     def predict(
-        self, task_code: str, fields: Mapping[str, str], *, key: str = "", seconds: float | None = None
+        self,
+        task_code: str,
+        fields: Mapping[str, str],
+        *,
+        key: str = "",
+        seconds: float | None = None,
+        member: int | None = None,
     ) -> Prediction:
         """Return the model's answer within the deadline; ``key`` is for policies that draw a model.
 
+        ``member`` is the place of the one member of an ensemble that is asked alone.
         Waits a little for a model that is being loaded. Raises ModelUnavailable in one of the forms of
         inference.errors, NothingToRead or InvalidAnswer when a text is missing.
         """
         texts = self._texts(task_code, fields)
         self._await_model(task_code)
-        return self._predict_lanes.ask(_Question(task_code, texts, key), seconds=seconds)
+        return self._predict_lanes.ask(_Question(task_code, texts, key, member), seconds=seconds)
 
-    def ask_ahead(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Pending[_Question, Prediction]:
+    def of_model(self, task_code: str, reference: str) -> OneModel:
+        """Return what asks one member of the task's ensemble alone, by its name in the configuration.
+
+        Raises ModelNotLoaded for one that is no member, and that is not the task's model itself.
+        """
+        source = self._source(task_code)
+        if reference == source.reference:
+            return OneModel(self, None)
+        if reference not in source.members:
+            raise ModelNotLoaded(
+                f"{reference} does not answer for the task {task_code!r}; configured is {source.reference}."
+            )
+        return OneModel(self, source.members.index(reference))
+
+    def ask_ahead(
+        self, task_code: str, fields: Mapping[str, str], *, key: str = "", member: int | None = None
+    ) -> Pending[_Question, Prediction]:
         """Begin to answer and return at once, so that the caller can store the question meanwhile.
 
         Raises as predict does; ModelNotLoaded also for a model that is being loaded, for which predict would wait.
@@ -204,7 +231,7 @@ class InProcessEngine:
             loaded = task_code in self._models and self._state.name != "stopped"
         if not loaded or self._process != os.getpid():
             raise ModelNotLoaded(f"The model of {task_code!r} is not loaded in this process yet. No try was used.")
-        return self._predict_lanes.put(_Question(task_code, texts, key))
+        return self._predict_lanes.put(_Question(task_code, texts, key, member))
 
     def explain(
         self,
@@ -342,11 +369,13 @@ class InProcessEngine:
 
         answers: dict[int, Prediction] = {}
         with self._right_of_way.predicting():
-            for code in dict.fromkeys(item.task_code for item in items):
-                places = [place for place, item in enumerate(items) if item.task_code == code]
+            for code, member in dict.fromkeys((item.task_code, item.member) for item in items):
+                places = [place for place, item in enumerate(items) if (item.task_code, item.member) == (code, member)]
                 texts = [items[place].texts for place in places]
                 model, source = self._models[code], self._sources[code]
-                if isinstance(model, Ensemble):
+                if member is not None and isinstance(model, Ensemble):
+                    predictions = model.members[member].predict_all(texts)
+                elif isinstance(model, Ensemble):
                     predictions = model.predict_for(texts, [items[place].key for place in places])
                 else:
                     predictions = model.predict_all(texts)
@@ -369,6 +398,22 @@ class InProcessEngine:
                 explained = item.model.explain(item.texts, item.target, item.method)
                 found.append(checked_attribution(explained, item.fields, item.texts, item.target))
         return found
+
+
+@dataclass(frozen=True)
+class OneModel:
+    """A Predictor that asks one member of an ensemble; None: whatever answers for the task."""
+
+    engine: InProcessEngine
+    member: int | None
+
+    def predict(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Prediction:
+        """Return what the member alone says. Raises as the engine does."""
+        return self.engine.predict(task_code, fields, key=key, member=self.member)
+
+    def ask_ahead(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Pending[_Question, Prediction]:
+        """Begin to answer and return at once, as the engine does."""
+        return self.engine.ask_ahead(task_code, fields, key=key, member=self.member)
 
 
 def checked_attribution(found: Attribution, fields: Sequence[str], texts: Sequence[str], target: str) -> Attribution:
@@ -438,7 +483,15 @@ def source_of(
 
         return load_model(spec, parsed, base=base, local_files_only=local_files_only, remote=remote)
 
-    return ModelSource(kind=spec.kind, fields=spec.model_fields, labels=labels_of(spec), load=load)
+    members = tuple(str(member) for member in parsed.members) if isinstance(parsed, EnsembleReference) else ()
+    return ModelSource(
+        kind=spec.kind,
+        fields=spec.model_fields,
+        labels=labels_of(spec),
+        load=load,
+        reference=str(parsed),
+        members=members,
+    )
 
 
 def labels_of(spec: TaskSpec) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from sqlalchemy.orm import Session
 
 from app.operations.submit_attempt import ModelBroke, own_attempt
+from hits.arms import arm_of
 from hits.attempts import store_attribution, stored_answer, stored_attribution
 from hits.errors import Refused, trace_of
 from hits.models import Attempt
@@ -31,10 +32,13 @@ def explain_attempt(
 
     ``of_goal`` asks about the label that the writer aimed at instead, or the answer that the writer marked. ``gone``
     tells whether the writer has gone on meanwhile; the work is ended then. Commits.
-    Raises Refused for another worker's attempt or one without an answer, ModelUnavailable when no explanation can be
-    given; nothing is stored then.
+    Raises Refused for another worker's attempt, one without an answer, or one of an arm without explanations,
+    ModelUnavailable when no explanation can be given; nothing is stored then.
     """
     attempt = own_attempt(session, assignment_id, public_id)
+    arm = arm_of(session, attempt.hit.batch.round, attempt.worker_id)
+    if arm is not None and not arm.explanations:
+        raise Refused("In this HIT no explanations are shown. Your answer and your pay are not affected.")
     if attempt.predicted_label is None:
         raise Refused("The model has not answered this, so there is nothing to explain.")
     known = stored_attribution(attempt, of_goal=of_goal)
@@ -50,7 +54,12 @@ def explain_attempt(
     session.commit()
     try:
         attribution = explainer.explain(
-            spec.code, question, target, model=asked_of if members else None, method=method, gone=gone
+            spec.code,
+            question,
+            target,
+            model=asked_of if members or (arm is not None and arm.model is not None) else None,
+            method=method,
+            gone=gone,
         )
     except ModelUnavailable:
         raise

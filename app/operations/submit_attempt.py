@@ -11,7 +11,8 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from hits.attempts import begin_attempt, record_failure, record_prediction
+from hits.arms import Arm, arm_of
+from hits.attempts import UNREADABLE, ask_again, begin_attempt, record_failure, record_prediction
 from hits.clock import Clock
 from hits.errors import InvalidInput, Refused, trace_of
 from hits.models import Assignment, Attempt, ModelVersion
@@ -85,33 +86,104 @@ def submit_attempt(
 
     The same answer again is not asked twice. Commits before and after the model is asked. Raises what
     hits.attempts.begin_attempt raises, and InvalidInput for a text that the model can't read; no try is used then.
+    Of a writer without a model in the loop the text is stored, whatever the model does: nothing of it is raised.
     """
     assignment = session.get_one(Assignment, assignment_id)
     attempt, must_ask = begin_attempt(session, assignment, raw, clock.now())
-    attempt_id, public_id = attempt.id, attempt.public_id
-    spec = task(assignment.hit.batch.round.task_code)
-    context = assignment.hit.context.fields if assignment.hit.context is not None else {}
-    question = spec.model_input(context, attempt.answer)
-    ahead = _ask_ahead(predictor, spec.code, question, public_id) if must_ask else None
+    question = _question(session, attempt)
+    if not must_ask:
+        session.commit()
+        return AttemptResult(question.public_id, None)
+    if not question.unseen:
+        return _asked(session, predictor, clock, question)
+    try:
+        _asked(session, predictor, clock, question)
+    except InvalidInput:
+        logger.info("no model reads the text of attempt %s, which was handed in unseen", question.public_id)
+    return AttemptResult(question.public_id, None)
+
+
+def ask_unseen(session: Session, predictor: Predictor, clock: Clock, attempt: Attempt) -> AttemptResult:
+    """Ask about a text that was handed in unseen and that no model has answered yet. Commits before and after.
+
+    Raises InvalidInput for a text that the model can't read; it is not asked about again.
+    """
+    question = _question(session, attempt)
+    if ask_again(session, attempt, clock.now()):
+        return _asked(session, predictor, clock, question)
+    session.commit()
+    return AttemptResult(question.public_id, None)
+
+
+def answering_in(predictor: Predictor, task_code: str, arm: Arm | None) -> Predictor:
+    """Return what answers the people of an arm; of a model that is not there, what says so when it is asked."""
+    if arm is None or arm.model is None:
+        return predictor
+    of_model: Callable[[str, str], Predictor] | None = getattr(predictor, "of_model", None)
+    try:
+        if of_model is not None:
+            return of_model(task_code, arm.model)
+    except ModelUnavailable as error:
+        return _Missing(error)
+    return _Missing(ModelUnavailable(f"{arm.model} answers the arm {arm.name}, but one model answers everybody here."))
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """In the place of a model that is not there."""
+
+    error: ModelUnavailable
+
+    def predict(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Prediction:
+        raise self.error
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What the model is asked about an attempt. ``unseen``: nothing of its answer is shown."""
+
+    attempt_id: int
+    public_id: str
+    spec: TaskSpec
+    fields: Mapping[str, str]
+    arm: Arm | None
+
+    @property
+    def unseen(self) -> bool:
+        return self.arm is not None and not self.arm.model_in_loop
+
+
+def _question(session: Session, attempt: Attempt) -> _Question:
+    hit = attempt.hit
+    spec = task(hit.batch.round.task_code)
+    context = hit.context.fields if hit.context is not None else {}
+    arm = arm_of(session, hit.batch.round, attempt.worker_id)
+    return _Question(attempt.id, attempt.public_id, spec, spec.model_input(context, attempt.answer), arm)
+
+
+def _asked(session: Session, predictor: Predictor, clock: Clock, question: _Question) -> AttemptResult:
+    """Store the question, ask, and store the answer; the session holds what is to be stored first."""
+    attempt_id, public_id, spec = question.attempt_id, question.public_id, question.spec
+    answering = answering_in(predictor, spec.code, question.arm)
+    ahead = _ask_ahead(answering, spec.code, question.fields, public_id)
     try:
         session.commit()
     except BaseException:
         if ahead is not None:
             ahead.drop()
         raise
-    if not must_ask:
-        return AttemptResult(public_id, None)
     try:
-        prediction = ahead.answer() if ahead else predictor.predict(spec.code, question, key=public_id)
+        prediction = ahead.answer() if ahead else answering.predict(spec.code, question.fields, key=public_id)
     except ModelUnavailable as error:
-        _give_back(session, attempt_id, error)
+        _give_back(session, attempt_id, f"{type(error).__name__}: {error}")
         return AttemptResult(public_id, error)
     except InvalidInput as error:
-        _give_back(session, attempt_id, error)
+        reason = f"{type(error).__name__}: {error}"
+        _give_back(session, attempt_id, UNREADABLE + reason if question.unseen else reason)
         raise
     except Exception as error:
         logger.error("the model raised on attempt %s: %s", public_id, trace_of(error))  # noqa: TRY400  # its words may quote the text
-        _give_back(session, attempt_id, error)
+        _give_back(session, attempt_id, f"{type(error).__name__}: {error}")
         return AttemptResult(public_id, ModelBroke())
     return _record(session, spec, attempt_id, prediction, clock, _cards_of(predictor))
 
@@ -190,9 +262,9 @@ def _cards_of(predictor: Predictor) -> Cards:
     return card if card is not None else lambda task_code, model_id: None
 
 
-def _give_back(session: Session, attempt_id: int, error: Exception) -> None:
+def _give_back(session: Session, attempt_id: int, reason: str) -> None:
     session.rollback()
-    record_failure(session, session.get_one(Attempt, attempt_id), f"{type(error).__name__}: {error}")
+    record_failure(session, session.get_one(Attempt, attempt_id), reason)
     session.commit()
 
 

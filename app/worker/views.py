@@ -19,6 +19,7 @@ from app.operations.submit_attempt import own_attempt, submit_attempt
 from app.services import services
 from app.worker.answers import AttemptView, attempt_view, overlap_percent, passages
 from app.worker.guard import admit, claimed_assignment, current_frame, hit_of, opened_assignment, token_for
+from hits.arms import draw_arm, groups_of
 from hits.attempts import WHY_MAX_CHARACTERS, Progress, can_leave, keep_draft, progress, save_submission
 from hits.db import only_reads
 from hits.errors import (
@@ -68,8 +69,13 @@ def work(reference: str) -> ResponseReturnValue:
         text = consent_text(db.session(), services(), hit)
         db.session.commit()
         disturbs = task(hit.batch.round.task_code).content_warning is not None
-        return render_template("worker/preview.html", **_terms(hit, covered=disturbs), consent_version=text.id)
+        groups = groups_of(db.session(), hit.batch.round)
+        return render_template(
+            "worker/preview.html", **_terms(hit, covered=disturbs), consent_version=text.id, groups=groups
+        )
     assignment = opened_assignment(hit)
+    if assignment.state is AssignmentState.OPENED:
+        draw_arm(db.session(), hit.batch.round, assignment.worker_id, services().clock.now())
     practice.show(db.session(), assignment)
     db.session.commit()
     if assignment.state is not AssignmentState.OPENED:
@@ -280,7 +286,8 @@ def _page_fields(
     now = known.clock.now()
     hit = assignment.hit
     stands = progress(db.session(), assignment, now)
-    views = _views(hit, stands)
+    # Whoever writes without a model sees the texts alone: nothing that is made from its answer.
+    views = [] if stands.unseen else _views(hit, stands)
     current = next((view for view in views if view.public_id == shown and view.answered), None)
     if current is None and failure is None:
         current = next((view for view in reversed(views) if view.answered), None)
@@ -295,12 +302,15 @@ def _page_fields(
         "break_due": _break_due(assignment),
         "support_line": known.settings.support_line,
         "current": current,
+        "unseen": stands.unseen,
+        "explained": stands.arm is None or stands.arm.explanations,
+        "written": [attempt.answer for attempt in stands.attempts] if stands.unseen else [],
         "earlier": [view for view in reversed(views) if view is not current],
         "failure": failure,
         "explanation_failed": explanation_failed,
         "seconds_left": seconds_left,
         "first_time": not stands.attempts and not _has_written_before(assignment),
-        "model_state": known.model_state(),
+        "model_state": "" if stands.unseen else known.model_state(),
         "why_max": WHY_MAX_CHARACTERS,
         "why": (assignment.draft or {}).get("why", ""),
     }
