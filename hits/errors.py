@@ -66,15 +66,17 @@ class Finding:
         return f"line {self.line}: {self.reason}"
 
 
+#: As many as a terminal can be scrolled back; the error itself carries all.
+MOST_FINDINGS = 1000
+
+
 class InvalidContexts(InvalidInput):
     """A contexts file that can't be used; ``findings`` lists every broken line, not only the first."""
 
     def __init__(self, path: str, findings: Sequence[Finding]) -> None:
-        shown = "\n".join(f"  {finding}" for finding in findings[:20])
-        more = f"\n  and {len(findings) - 20} more" if len(findings) > 20 else ""
-        super().__init__(
-            f"{path} can't be used, nothing was launched:\n{shown}{more}\nMend these lines and run it again."
-        )
+        shown = "\n".join(f"  {finding}" for finding in findings[:MOST_FINDINGS])
+        more = f"\n  and {len(findings) - MOST_FINDINGS} more" if len(findings) > MOST_FINDINGS else ""
+        super().__init__(f"{path} can't be used, nothing was done:\n{shown}{more}\nMend these lines and run it again.")
         self.path = path
         self.findings = tuple(findings)
 

@@ -51,6 +51,8 @@ _BATCH_FIELDS: Final = (
     "lifetime_seconds",
     "requirements",
     "practice",
+    "contexts_by",
+    "per_context",
     "items",
     "senior_value",
 )

@@ -20,6 +20,8 @@ questions about the rules. The page of each HIT says what exactly, about how lon
 
 - What you write, mark, choose and remark on these pages, when you did it, and what a model answered to it.
 - Your worker id of the marketplace, in one place, so that you are paid. Everywhere else you have a made-up name.
+- Where you write: how many keys were pressed, what amount was pasted, and how long you typed. Only counts are stored,
+  and nobody's pay or work is decided by them.
 - Which parts of a task you were shown, where a task counts that to protect you.
 - What we decide or note about your work, such as a grade or an approval.
 - Nothing else about you or your device.

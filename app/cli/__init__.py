@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "up": ("app.cli.up:up", "Start marketplace, service and jobs on this machine."),
     "demo": ("app.cli.demo:demo", "Let a simulated crowd play the loop on a running instance."),
     "hits": ("app.cli.hits:group", "Launch batches of HITs and see how they stand."),
+    "contexts": ("app.cli.contexts:group", "What writers start from: upload, list, retire."),
     "round": ("app.cli.round:group", "How a round's votes decide, and how they stand."),
     "jobs": ("app.cli.jobs:group", "Collect, approve, decide, open validation HITs."),
     "qualification": ("app.cli.qualification:group", "Say who may validate."),

@@ -17,7 +17,7 @@ from app.operations.requirements import leave_lists
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import NotFound, Refused
-from hits.models import Assignment, Attempt, Consent, Example, Exposure, Hit, HitBatch, Rejection, Vote, Worker
+from hits.models import Assignment, Attempt, Consent, Example, Exposure, Hit, HitBatch, Rejection, Vote, Worker, Writing
 from hits.models.people import erased_id
 from hits.money import ZERO, display
 from hits.mturk.client import MTurk
@@ -324,6 +324,7 @@ def _remove(session: Session, worker: Worker, now: datetime) -> None:
     statements = (
         delete(Consent).where(Consent.worker_id == worker.id),
         delete(Exposure).where(Exposure.worker_id == worker.id),
+        delete(Writing).where(Writing.attempt_id.in_(select(Attempt.id).where(Attempt.worker_id == worker.id))),
         delete(Attempt).where(*_not_handed_in(worker)),
         delete(Vote).where(Vote.validator_id == worker.id, Vote.counted_at.is_(None)),
         update(Assignment).where(mine).values(why="", draft=None),

@@ -15,6 +15,7 @@ from hits.arms import Arm, arm_of
 from hits.attempts import UNREADABLE, ask_again, begin_attempt, record_failure, record_prediction
 from hits.clock import Clock
 from hits.errors import InvalidInput, Refused, trace_of
+from hits.likeness import NOTHING_SAID, NOTHING_TOLD, Measured, Told, note_writing
 from hits.models import Assignment, Attempt, ModelVersion
 from hits.predictions import MemberAnswer, ModelUnavailable, Pending, Prediction, Predictor
 from hits.states import AttemptState
@@ -80,10 +81,18 @@ class AttemptResult:
 
 
 def submit_attempt(
-    session: Session, predictor: Predictor, clock: Clock, assignment_id: int, raw: Mapping[str, object]
+    session: Session,
+    predictor: Predictor,
+    clock: Clock,
+    assignment_id: int,
+    raw: Mapping[str, object],
+    *,
+    said: Measured = NOTHING_SAID,
+    told: Told = NOTHING_TOLD,
 ) -> AttemptResult:
     """Ask the model about an answer of an assignment (by row id) and store what it said.
 
+    What the browser ``said`` of its writing and what the writer is ``told`` about it is kept with it, no more.
     The same answer again is not asked twice. Commits before and after the model is asked. Raises what
     hits.attempts.begin_attempt raises, and InvalidInput for a text that the model can't read; no try is used then.
     Of a writer without a model in the loop the text is stored, whatever the model does: nothing of it is raised.
@@ -94,6 +103,7 @@ def submit_attempt(
     if not must_ask:
         session.commit()
         return AttemptResult(question.public_id, None)
+    note_writing(session, attempt.id, said, told)
     if not question.unseen:
         return _asked(session, predictor, clock, question)
     try:

@@ -32,6 +32,7 @@ from hits.errors import (
     Refused,
 )
 from hits.exposure import break_due, context_subject, show, shown_in
+from hits.likeness import NOTHING_TOLD, Told, measured, told_about, told_then
 from hits.models import Assignment, Attempt, Hit
 from hits.predictions import ModelUnavailable
 from hits.states import COLLECTED, AssignmentState, HitKind
@@ -98,8 +99,10 @@ def ask() -> ResponseReturnValue:
     typed = {name: request.form.get(name, "") for name in _answer_names(assignment.hit)}
     try:
         admit(assignment)
+        told = _told(assignment, typed)
+        said = measured(request.form)
         session.commit()
-        result = submit_attempt(session, known.engine, known.clock, assignment_id, typed)
+        result = submit_attempt(session, known.engine, known.clock, assignment_id, typed, said=said, told=told)
     except (InvalidAnswer, InvalidInput) as error:
         field = error.field if isinstance(error, InvalidAnswer) else ""
         places = error.places if isinstance(error, AmbiguousAnswer) else ()
@@ -117,7 +120,7 @@ def ask() -> ResponseReturnValue:
     failure, status = _failure(result.failure)
     only_reads(session)
     assignment = session.get_one(Assignment, assignment_id)
-    return _shown(assignment, status, shown=result.public_id, failure=failure, typed=typed)
+    return _shown(assignment, status, shown=result.public_id, failure=failure, typed=typed, told=told)
 
 
 @bp.post("/attempts/<public_id>/explanation")
@@ -242,10 +245,11 @@ def _shown(
     shown: str = "",
     failure: Failure | None = None,
     refusal: str = "",
+    told: Told = NOTHING_TOLD,
 ) -> ResponseReturnValue:
     if not asked_by_script():
         return _page(assignment, shown=shown, failure=failure, typed=typed, refusal=refusal), status
-    fields = _page_fields(assignment, shown=shown, failure=failure)
+    fields = {**_page_fields(assignment, shown=shown, failure=failure), "told": told}
     return _fragment("worker/_swaps.html", status, {**fields, "refusal": refusal})
 
 
@@ -269,9 +273,11 @@ def _page(
         return hand_in(assignment)
     fields = _page_fields(assignment, shown=shown, failure=failure, explanation_failed=explanation_failed)
     typed = typed or assignment.draft or {}
+    shown_attempt = fields["shown_attempt"]
+    told = told_then(db.session(), shown_attempt.id) if isinstance(shown_attempt, Attempt) else NOTHING_TOLD
     grades = practice.shown_on(db.session(), assignment)
     return render_template(
-        "worker/work.html", **fields, typed=typed, field_error=field_error, refusal=refusal, grades=grades
+        "worker/work.html", **fields, typed=typed, field_error=field_error, refusal=refusal, grades=grades, told=told
     )
 
 
@@ -305,6 +311,7 @@ def _page_fields(
         "unseen": stands.unseen,
         "explained": stands.arm is None or stands.arm.explanations,
         "written": [attempt.answer for attempt in stands.attempts] if stands.unseen else [],
+        "shown_attempt": shown_attempt,
         "earlier": [view for view in reversed(views) if view is not current],
         "failure": failure,
         "explanation_failed": explanation_failed,
@@ -344,6 +351,15 @@ def _terms(hit: Hit, attempt: Attempt | None = None, *, covered: bool = False) -
 def _views(hit: Hit, stands: Progress) -> list[AttemptView]:
     spec = task(hit.batch.round.task_code)
     return [attempt_view(spec, attempt, number) for number, attempt in enumerate(stands.attempts, start=1)]
+
+
+def _told(assignment: Assignment, typed: dict[str, str]) -> Told:
+    """Return what the writer is to be told about the text, looked up before anything is stored."""
+    hit = assignment.hit
+    if hit.context is None:
+        return NOTHING_TOLD
+    round_ = hit.batch.round
+    return told_about(db.session(), task(round_.task_code), round_.id, hit.context, typed)
 
 
 def _answer_names(hit: Hit) -> tuple[str, ...]:

@@ -15,7 +15,10 @@ from hits.tasks._spans import character_offset, occurrences, widened
 from hits.tasks._squad import RIGHT_FROM_F1, answer_words, token_f1
 
 #: What a page calls other things than a task's fields.
-PAGE_NAMES = frozenset({"ask", "said", "token", "tries", "trouble", "verdict", "warming", "why"})
+PAGE_NAMES = frozenset(
+    {"ask", "said", "token", "tries", "trouble", "verdict", "warming", "why"}
+    | {"browser_keys", "browser_pasted", "browser_pastes", "browser_seconds"}
+)
 
 
 class AnswerKind(StrEnum):

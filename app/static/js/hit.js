@@ -6,6 +6,8 @@
   let unsaved = null;
   let timer = 0;
   let explaining = [];
+  let lastKey = -Infinity;
+  const writing = { pastes: 0, pasted: 0, keys: 0, seconds: 0 };
 
   const say = (words) => { if (said && words) said.textContent = words; };
 
@@ -115,9 +117,11 @@
     busy(form, true);
     try {
       const body = new URLSearchParams(new FormData(form, submitter));
+      if (form.hasAttribute("data-ask")) for (const [name, count] of Object.entries(writing)) body.set(`browser_${name}`, Math.round(count));
       const response = await fetch(form.action, { method: "POST", body, headers: { "X-Requested-With": "fetch" }, signal: giveUp.signal });
       if (response.headers.get("X-Fragment")) {
         document.getElementById("trouble")?.replaceChildren();
+        if (form.hasAttribute("data-ask")) for (const name of Object.keys(writing)) writing[name] = 0;
         for (const input of form.querySelectorAll("textarea")) { document.getElementById(`${input.name}-error`)?.remove(); input.removeAttribute("aria-invalid"); }
         busy(form, false);
         swap(await response.text());
@@ -173,12 +177,30 @@
   addEventListener("pagehide", keepDraft);
   document.addEventListener("visibilitychange", () => { if (document.hidden) keepDraft(); });
 
+  // How a text was written, in counts alone, as the page says below the button.
+  const asked = (event) => event.target instanceof HTMLTextAreaElement && event.target.form?.hasAttribute("data-ask");
+  const pasted = (event, data) => {
+    if (!asked(event)) return;
+    writing.pastes += 1;
+    writing.pasted += data?.getData("text").length || 0;
+  };
+  document.addEventListener("paste", (event) => pasted(event, event.clipboardData));
+  document.addEventListener("drop", (event) => pasted(event, event.dataTransfer));
+  document.addEventListener("input", (event) => {
+    if (!asked(event) || /^insertFrom(Paste|Drop)/.test(event.inputType)) return;
+    const gap = (event.timeStamp - lastKey) / 1000;
+    lastKey = event.timeStamp;
+    writing.keys += 1;
+    // Whoever stops to think is not typing.
+    if (gap < 5) writing.seconds += gap;
+  });
+
   document.addEventListener("keydown", (event) => {
-    const writing = event.target.matches("textarea, input:not([type=radio]):not([type=checkbox])");
+    const inField = event.target.matches("textarea, input:not([type=radio]):not([type=checkbox])");
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form?.hasAttribute("data-fetch")) {
       event.preventDefault();
       event.target.form.requestSubmit();
-    } else if (!writing && !event.ctrlKey && !event.metaKey && !event.altKey && /^[1-9]$/.test(event.key)) {
+    } else if (!inField && !event.ctrlKey && !event.metaKey && !event.altKey && /^[1-9]$/.test(event.key)) {
       const radio = document.querySelector(`input[data-digit="${event.key}"]`);
       if (radio) { event.preventDefault(); radio.checked = true; radio.focus(); }
     }
