@@ -7,10 +7,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from hits.models import Assignment, Hit, HitBatch
+from hits.models import Assignment, Hit
 from hits.money import ZERO, display, usd
 from hits.states import AssignmentState
 from payments import budgets, planning
@@ -80,22 +80,32 @@ def owe_compensation(
     session: Session,
     *,
     worker_id: int,
-    batch: HitBatch,
+    hit: Hit,
     assignment: Assignment | None,
     amount: Decimal,
     cause: str,
     now: datetime,
     requested_by: str,
 ) -> Payout | None:
-    """Owe somebody who could not hand in work through our fault; None if that is owed for this work already.
+    """Owe somebody who could not hand in work through our fault; None if that is owed for this HIT already.
 
-    ``assignment`` is None for somebody whose page was never opened here; then it is once for worker and batch. Who
-    handed the work in after all gets a bonus, everybody else a HIT of their own. Raises InvalidObligation.
+    ``assignment`` is None for somebody whose page was never opened here. Once for each worker and HIT, however the work
+    is named and however often it was accepted. Who handed the work in after all gets a bonus, everybody else a HIT of
+    their own. Raises InvalidObligation.
     """
     bonus = compensation(usd(amount), cause)
-    subject = f"assignment:{assignment.id}" if assignment is not None else f"batch:{batch.id}:worker:{worker_id}"
+    subject = f"hit:{hit.id}:worker:{worker_id}"
     _checked(bonus.rule, subject, bonus.amount, bonus.reason)
-    if session.scalar(select(Payout.id).where(Payout.rule == bonus.rule, Payout.subject == subject)) is not None:
+    # Once it was owed by assignment, or by batch where there was none.
+    earlier = select(Payout.id).where(
+        Payout.rule == bonus.rule,
+        Payout.worker_id == worker_id,
+        or_(
+            Payout.subject.in_((subject, f"batch:{hit.batch_id}:worker:{worker_id}")),
+            Payout.assignment_id.in_(select(Assignment.id).where(Assignment.hit_id == hit.id)),
+        ),
+    )
+    if session.scalar(earlier.limit(1)) is not None:
         return None
     return planning.plan_one(
         session,
@@ -104,7 +114,7 @@ def owe_compensation(
         subject=subject,
         example_id=None,
         assignment=assignment,
-        batch=batch,
+        batch=hit.batch,
         worker_id=worker_id,
         amount=bonus.amount,
         reason=bonus.reason,

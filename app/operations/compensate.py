@@ -53,8 +53,12 @@ class Compensated:
 @dataclass(frozen=True)
 class _Whom:
     worker: Worker
-    batch: HitBatch
+    hit: Hit
     assignment: Assignment | None
+
+    @property
+    def batch(self) -> HitBatch:
+        return self.hit.batch
 
 
 def plan_compensation(
@@ -95,7 +99,7 @@ def owe_compensation(
     payout = obligations.owe_compensation(
         session,
         worker_id=whom.worker.id,
-        batch=whom.batch,
+        hit=whom.hit,
         assignment=whom.assignment,
         amount=whom.batch.reward if amount is None else amount,
         cause=cause,
@@ -104,7 +108,7 @@ def owe_compensation(
     )
     if payout is None:
         session.rollback()
-        raise Refused("This person is compensated for this work already. `dynahit payments status` shows what is owed.")
+        raise Refused("This person is compensated for this HIT already. `dynahit payments status` shows what is owed.")
     session.add(
         AuditEntry(
             at=clock.now(),
@@ -201,7 +205,7 @@ def _whom(session: Session, who: str, hit_id: str | None) -> _Whom:
             raise NotFound(
                 f"No assignment {who!r} was ever opened here. Say who and on which HIT instead: WORKER --hit HIT."
             )
-        return _Whom(assignment.worker, assignment.hit.batch, assignment)
+        return _Whom(assignment.worker, assignment.hit, assignment)
     hit = session.scalar(select(Hit).where(Hit.mturk_hit_id == hit_id))
     if hit is None:
         raise NotFound(f"There is no HIT {hit_id!r} of ours. `dynahit hits status` lists the batches.")
@@ -210,4 +214,4 @@ def _whom(session: Session, who: str, hit_id: str | None) -> _Whom:
         raise NotFound("This worker is not known here. Write the pseudonym or the worker id.")
     mine = (Assignment.hit_id == hit.id, Assignment.worker_id == worker.id)
     assignment = session.scalar(select(Assignment).where(*mine).order_by(Assignment.id.desc()).limit(1))
-    return _Whom(worker, hit.batch, assignment)
+    return _Whom(worker, hit, assignment)

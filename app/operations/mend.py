@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -324,16 +325,19 @@ def _book_reward(session: Session, row: Assignment, now: datetime) -> None:
 def _unbooked_extras(session: Session, payments: Iterable[BonusPayment]) -> dict[str, BonusPayment]:
     """Return the payments that neither outbox nor ledger know, by the names that they are booked under."""
     named = extra_references(payments)
-    known = set(
-        session.scalars(select(Payout.reference).where(Payout.reference.in_([reference_of(p) for p in named.values()])))
-    )
+    known = {
+        name
+        for name in {reference_of(payment) for payment in named.values()}
+        if session.scalar(select(Payout.id).where(Payout.reference == name)) is not None
+    }
+    there = booked(session, TransactionKind.BONUS, named)
     seen: set[str] = set()
     found = {}
     for name, payment in named.items():
         reference = reference_of(payment)
         if reference in known and reference not in seen:
             seen.add(reference)
-        elif name not in booked(session, TransactionKind.BONUS, [name]):
+        elif name not in there:
             found[name] = payment
     return found
 
@@ -383,10 +387,11 @@ def _account(session: Session, marketplace: Records, now: datetime) -> Mend:
     endpoint = marketplace.endpoint
 
     def deed() -> None:
-        number = _times(session, f"deposit:difference:{endpoint}:")
+        # The address may be longer than a key; its account, which the postings name, says whose it is.
+        prefix = f"deposit:difference:{hashlib.sha256(endpoint.encode()).hexdigest()[:16]}:"
         post(
             session,
-            key=f"deposit:difference:{endpoint}:{number + 1}",
+            key=f"{prefix}{_times(session, prefix) + 1}",
             kind=TransactionKind.DEPOSIT,
             reference="difference that nobody could explain",
             round_id=None,

@@ -43,6 +43,8 @@ RESTORE: Final = (
 )
 #: So many HITs are held against the marketplace at a time, which bounds what is in memory.
 _HITS_AT_ONCE: Final = 50
+#: Databases take tens of thousands of parameters in one statement, and 50 HITs can have more assignments.
+_REFERENCES_AT_ONCE: Final = 1_000
 
 
 class Funds(Protocol):
@@ -322,13 +324,18 @@ def booked(session: Session, kind: TransactionKind, references: Iterable[str]) -
     account = "bonuses:" if kind is TransactionKind.BONUS else "rewards:"
     amount = func.sum(case((Posting.account.startswith(account), Posting.cents), else_=0))
     cost = func.sum(case((Posting.account.startswith("marketplace:"), -Posting.cents), else_=0))
-    rows = session.execute(
-        select(LedgerTransaction.reference, amount, cost)
-        .join(Posting, Posting.transaction_id == LedgerTransaction.id)
-        .where(LedgerTransaction.kind == kind, LedgerTransaction.reference.in_(list(references)), ~is_reversed())
-        .group_by(LedgerTransaction.reference)
-    )
-    return {row[0]: Booked(from_cents(int(row[1])), from_cents(int(row[2]))) for row in rows}
+    wanted = sorted(set(references))
+    found = {}
+    for start in range(0, len(wanted), _REFERENCES_AT_ONCE):
+        part = wanted[start : start + _REFERENCES_AT_ONCE]
+        rows = session.execute(
+            select(LedgerTransaction.reference, amount, cost)
+            .join(Posting, Posting.transaction_id == LedgerTransaction.id)
+            .where(LedgerTransaction.kind == kind, LedgerTransaction.reference.in_(part), ~is_reversed())
+            .group_by(LedgerTransaction.reference)
+        )
+        found.update({row[0]: Booked(from_cents(int(row[1])), from_cents(int(row[2]))) for row in rows})
+    return found
 
 
 def _compare_payments(

@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, selectinload
 
 from hits.clock import Clock
 from hits.errors import InvalidInput, NotFound
-from hits.models import Assignment, HitBatch
+from hits.models import Assignment, Hit, HitBatch
 from hits.money import ZERO, display
 from hits.states import AssignmentState
 from payments.fees import bonus_fee
@@ -129,11 +129,13 @@ def _plan(session: Session, clock: Clock, batch_id: int, hourly: Decimal | None)
     work = {
         row.id: row
         for row in session.scalars(
-            select(Assignment).where(Assignment.id.in_([one.assignment_id for one in wage.worked]))
+            select(Assignment)
+            .join(Assignment.hit)
+            .where(Hit.batch_id == batch_id)
+            .options(selectinload(Assignment.worker))
         )
     }
-    subjects = {f"assignment:{one.assignment_id}" for one in wage.worked}
-    before = set(session.scalars(select(Payout.subject).where(Payout.rule == RULE, Payout.subject.in_(subjects))))
+    before = set(session.scalars(select(Payout.subject).where(Payout.rule == RULE, Payout.batch_id == batch_id)))
     rows, not_approved = [], 0
     for one in wage.worked:
         amount = missing_pay(batch.reward, one.counted, target)

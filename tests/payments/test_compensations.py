@@ -24,7 +24,7 @@ def payout(session: Session, clock: FixedClock) -> Payout:
     found = obligations.owe_compensation(
         session,
         worker_id=row.worker_id,
-        batch=row.hit.batch,
+        hit=row.hit,
         assignment=row,
         amount=usd("0.30"),
         cause="our pages were down.",

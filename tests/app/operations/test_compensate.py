@@ -183,7 +183,7 @@ def test_the_same_work_is_compensated_once(
     assignment_id = crowd.open(writer, hits[0])
     owe_compensation(session, clock, assignment_id, None, CAUSE, by="kim")
 
-    with pytest.raises(Refused, match="compensated for this work already"):
+    with pytest.raises(Refused, match="compensated for this HIT already"):
         owe_compensation(session, clock, assignment_id, usd("5.00"), CAUSE, by="kim")
     with pytest.raises(Refused):
         owe_compensation(session, clock, writer, usd("5.00"), CAUSE, by="kim", hit_id=hits[0])
@@ -200,6 +200,23 @@ def test_somebody_who_never_reached_our_page_is_found_by_hit(
 
     assert (payout.assignment_id, payout.state) == (None, PayoutState.NEEDS_COMPENSATION)
     assert writer not in payout.reason
+
+
+def test_who_is_compensated_before_the_page_opens_is_not_again_when_it_has_opened(
+    session: Session, crowd: Crowd, clock: FixedClock, hits: list[str], writer: str
+) -> None:
+    crowd.open(writer, hits[0])
+    owe_compensation(session, clock, writer, None, CAUSE, by="kim", hit_id=hits[1])
+    opened = crowd.open(writer, hits[1])
+
+    with pytest.raises(Refused, match="compensated for this HIT already"):
+        owe_compensation(session, clock, opened, None, "another cause", by="kim")
+    with pytest.raises(Refused, match="compensated for this HIT already"):
+        owe_compensation(session, clock, writer, None, "another cause", by="kim", hit_id=hits[1])
+
+    # The other HIT of the same batch is other work.
+    owe_compensation(session, clock, writer, None, CAUSE, by="kim", hit_id=hits[0])
+    assert promised(session) == 60
 
 
 def test_who_is_not_known_is_not_paid_and_not_named(

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
 from app.operations.mend import mend, plan_mend
+from hits.clock import FixedClock
 from hits.errors import NotFound, Refused
 from hits.models import Assignment
+from hits.money import usd
 from hits.states import AssignmentState
+from payments.ledger import booked_balance, record_deposit
 from payments.models import LedgerTransaction, Payout, PayoutState
 from tests.app.operations.test_reconcile import Loop, loop
 
@@ -150,3 +155,22 @@ def test_work_that_the_marketplace_shows_as_rejected_is_rejected_here_and_its_re
     assert loop.session.scalar(
         select(LedgerTransaction.id).where(LedgerTransaction.key == f"reversal:reward:{assignment_id}")
     )
+
+
+def test_a_difference_can_be_booked_however_long_the_marketplaces_address_is(
+    session: Session, clock: FixedClock
+) -> None:
+    endpoint = f"https://{'m' * 192}"
+    market = Mock(endpoint=endpoint)
+    market.funds.side_effect = lambda: Mock(available=usd("12.00"), on_hold=usd("0.00"))
+    record_deposit(session, endpoint, usd("10.00"), reference="start", now=clock.now())
+    session.commit()
+
+    mend(session, market, clock, "account", by="kim")
+    market.funds.side_effect = lambda: Mock(available=usd("11.00"), on_hold=usd("0.00"))
+    mend(session, market, clock, "account", by="kim")
+
+    keys = session.scalars(select(LedgerTransaction.key).order_by(LedgerTransaction.id)).all()
+    assert booked_balance(session, endpoint) == usd("11.00")
+    assert len(set(keys)) == 3
+    assert max(map(len, keys)) <= LedgerTransaction.__table__.c.key.type.length

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.operations.jobs_pass import jobs_pass
 from app.operations.mend import mend
-from app.operations.reconcile import Finding, Kind, Reconciliation, reconcile
+from app.operations.reconcile import Finding, Kind, Reconciliation, booked, reconcile
 from app.operations.settle import Result, settle
 from app.settings import Settings
 from hits.clock import FixedClock
@@ -426,3 +426,22 @@ def test_without_a_booked_deposit_the_balance_is_not_compared_and_the_line_to_bo
     assert found.findings == ()
     assert found.balance_checked is None
     assert "payments deposit 10000.00" in str(found.note)
+
+
+def test_references_are_looked_up_however_many_there_are(session: Session, clock: FixedClock) -> None:
+    for number in range(2):
+        lines = {f"bonuses:sentiment/1:w-{number}": usd("0.30"), "marketplace:http://there": -usd("0.30")}
+        post(
+            session,
+            key=f"bonus:x{number}",
+            kind=TransactionKind.BONUS,
+            reference=f"x{number}",
+            round_id=None,
+            postings=lines,
+            now=clock.now(),
+        )
+
+    # 50 HITs of 1,000 assignments and their bonuses are more than one statement of PostgreSQL takes.
+    found = booked(session, TransactionKind.BONUS, (f"x{number}" for number in range(70_000)))
+
+    assert {name: one.cost for name, one in found.items()} == {"x0": usd("0.30"), "x1": usd("0.30")}
