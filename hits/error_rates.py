@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from hits.models import Example, Round
@@ -69,9 +69,14 @@ class ErrorRates:
 
 def error_rates(session: Session, round_: Round) -> ErrorRates:
     """Return the error rates of a round, counted from its examples."""
+    return error_rates_where(session, Example.round_id == round_.id)
+
+
+def error_rates_where(session: Session, condition: ColumnElement[bool]) -> ErrorRates:
+    """Return the error rates of the examples for which the condition holds."""
     rows = session.execute(
         select(Example.verdict, Example.fooled, Example.retracted_at.is_not(None).label("retracted"), func.count())
-        .where(Example.round_id == round_.id)
+        .where(condition)
         .group_by(Example.verdict, Example.fooled, Example.retracted_at.is_not(None))
     )
     verdicts: dict[Verdict, int] = Counter()

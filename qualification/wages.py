@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
-from sqlalchemy import select
+from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
 from hits.models import Assignment, Hit, HitBatch
@@ -58,12 +58,13 @@ def stated_wage(reward: Decimal, minutes: int) -> Decimal:
     return rounded(reward * 60 / minutes)
 
 
-def batch_wage(session: Session, batch: HitBatch) -> Wage:
-    """Return the wage of a batch's submitted work. Reads only."""
+def batch_wage(session: Session, batch: HitBatch, *, first: int | None = None) -> Wage:
+    """Return the wage of a batch's submitted work, or of that on its ``first`` HITs alone. Reads only."""
     rows = session.execute(
         select(Assignment.id, Assignment.accepted_at, Assignment.submitted_at)
         .join(Assignment.hit)
         .where(Hit.batch_id == batch.id, Assignment.state.in_(COLLECTED))
+        .where(true() if first is None else Hit.position <= first)
         .where(Assignment.accepted_at.is_not(None), Assignment.submitted_at.is_not(None))
         .order_by(Assignment.id)
     )

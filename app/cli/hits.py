@@ -78,6 +78,7 @@ group.add_command(topup)
 )
 @click.option("--quiz", is_flag=True, help="Only for those who passed the task's writers' quiz.")
 @click.option("--reason", "wage_reason", default="", help="Why it pays less than DYNAHIT_WAGE_FLOOR; kept and shown.")
+@click.option("--pilot", type=int, default=0, metavar="N", help="Create N first; the rest after `round release`.")
 @click.option("--batch", "name", default="", help="Tells another batch of the same terms apart.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the order of contexts and goals.")
 @click.option("--plan", "plan_only", is_flag=True, help="Show what it would do and cost, and change nothing.")
@@ -102,6 +103,7 @@ def launch(
     sure: tuple[int, str] | None,
     quiz: bool,
     wage_reason: str,
+    pilot: int,
     name: str,
     seed: int,
     plan_only: bool,
@@ -129,6 +131,7 @@ def launch(
         requirements=requirements,
         quiz=quiz,
         wage_reason=wage_reason,
+        pilot=pilot,
         streak_length=streak[0] if streak else 0,
         streak_bonus=usd(streak[1]) if streak else ZERO,
         sure_percent=sure[0] if sure else 0,
@@ -148,7 +151,7 @@ def launch(
     if not as_json:
         show_plan(plan, Console())
     if not (plan.finished or plan.left < 0 or yes):
-        click.confirm(f"Create {plan.missing_hits} HITs on {plan.endpoint}?", abort=True)
+        click.confirm(f"Create {plan.hits_now} HITs on {plan.endpoint}?", abort=True)
 
     def run(on_created: Callable[[int, int], None] | None) -> LaunchResult:
         return launch_batch(session, here.mturk, here.settings, here.clock, terms, read, on_created=on_created)
@@ -164,7 +167,7 @@ def launch(
         return
     columns = (TextColumn("Creating HITs"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        bar = progress.add_task("", total=plan.existing_hits + plan.missing_hits, completed=plan.existing_hits)
+        bar = progress.add_task("", total=plan.existing_hits + plan.hits_now, completed=plan.existing_hits)
         try:
             result = run(lambda done, total: progress.update(bar, completed=done, total=total))
         except KeyboardInterrupt:
@@ -173,6 +176,8 @@ def launch(
             raise
     click.echo(f"Created {result.created} HITs in batch {result.batch_id} on {plan.endpoint}.")
     click.echo("Next: `dynahit hits status` shows how they stand; `dynahit jobs run` collects and approves.")
+    if plan.held_hits:
+        click.echo(f"{plan.held_hits} more wait: `dynahit round pilot {task_code} {round_number}` shows how it went.")
 
 
 def contexts_from(path: Path | None, spec: TaskSpec) -> list[dict[str, str]]:
@@ -246,7 +251,7 @@ def show_plan(plan: LaunchPlan, console: Console) -> None:
     table = Table(title=f"{plan.terms.task_code}, round {terms.round_number}: {plan.title}", show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    table.add_row("HITs to create", str(plan.missing_hits))
+    table.add_row("HITs to create", str(plan.missing_hits) if not plan.held_hits else _in_two(plan))
     table.add_row("Assignments", f"{worst.assignments} ({terms.assignments} per HIT)")
     table.add_row("Contexts", f"{plan.contexts_used} used of {plan.contexts} in the file")
     table.add_row("Goals", ", ".join(f"{count} {label}" for label, count in plan.goals.items()))
@@ -283,6 +288,10 @@ def show_plan(plan: LaunchPlan, console: Console) -> None:
         console.print(f"Note: {note}", markup=False, highlight=False)
 
 
+def _in_two(plan: LaunchPlan) -> str:
+    return f"{plan.hits_now} now, {plan.held_hits} after the pilot"
+
+
 def show_statuses(found: list[BatchStatus], console: Console) -> None:
     """Print batches, a round's validation batches together, and below what a person must look at."""
     for title, part in _blocks(found):
@@ -313,6 +322,13 @@ def show_statuses(found: list[BatchStatus], console: Console) -> None:
         table.add_row("Marketplace", ", ".join(sorted({one.endpoint for one in part})))
         console.print(table)
     for one in found:
+        if one.held:
+            console.print(
+                f"{one.held} HITs of batch {one.batch_id} wait behind its pilot:"
+                f" `dynahit round pilot {one.task_code} {one.round_number}` shows how it went.",
+                markup=False,
+                highlight=False,
+            )
         if one.unfinished:
             creation = one.kind == HitKind.CREATION
             way_out = "run the same launch again" if creation else "`dynahit jobs run` goes on with it"

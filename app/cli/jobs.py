@@ -68,6 +68,8 @@ def _show(plan: JobsPlan) -> None:
         "Balance": display(plan.balance),
     }.items():
         click.echo(f"{name:<25}{value}")
+    for stopping in plan.stopping:
+        click.echo(f"{'Stops collecting':<25}{stopping}")
     click.echo("This is a plan. Nothing was changed; leave --plan out to work.")
 
 

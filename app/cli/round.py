@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.round_freeze import freeze, manifest
+from app.cli.round_moves import archive, close, list_, open_, pilot, release, status, stop_rules
 from app.extensions import db
 from app.operations import override as examples
 from app.operations import round_policy
@@ -21,9 +22,9 @@ from hits.agreement import Agreement
 from hits.rates import Rate
 from hits.states import Verdict
 
-group = AppGroup("round", help="Say how a round's votes decide; see how its readers and votes stand.")
-group.add_command(freeze)
-group.add_command(manifest)
+group = AppGroup("round", help="Take a round from state to state; say how its votes decide; see how it stands.")
+for command in (list_, status, open_, pilot, release, close, freeze, archive, stop_rules, manifest):
+    group.add_command(command)
 
 number_argument = click.argument("number", metavar="N", type=click.IntRange(1, 10_000))
 by_option = click.option("--by", default="command line", help="Who decides, for the audit trail.")

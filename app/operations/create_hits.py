@@ -13,12 +13,13 @@ from sqlalchemy.orm import Session
 
 from app.settings import Settings
 from hits.clock import Clock
-from hits.models import Hit, HitBatch
+from hits.errors import Refused
+from hits.models import Hit, HitBatch, Round
 from hits.money import ZERO
 from hits.mturk.client import HitSeen, MTurk, Requirement
 from hits.mturk.errors import HitAlreadyExists, HitTypeMismatch, RequirementsMismatch
 from hits.mturk.questions import external_question, notice_form
-from hits.states import HitKind, HitState
+from hits.states import HitKind, HitState, RoundState
 from payments.budgets import reserve, reserve_for_validation
 from payments.errors import OverBudget
 from payments.fees import for_masters, worst_case
@@ -35,6 +36,9 @@ _PAGES: Mapping[HitKind, str] = {
     HitKind.VALIDATION: "validate",
     HitKind.QUALIFICATION: "quiz",
 }
+
+#: Of a round, those in which writers are offered work.
+OPEN_STATES = (RoundState.PILOTING, RoundState.COLLECTING)
 
 #: Called after each HIT with how many of the batch exist and how many it has.
 OnCreated = Callable[[int, int], None]
@@ -95,7 +99,8 @@ def create_hits(
     A HIT whose creation was begun before is first looked for by its annotation; if it is not there and its token is
     still remembered, the same token is sent again, and a new one otherwise. Money is set aside first for a batch that
     has none: OverBudget when there is no room for it. Raises MTurkError; what was created by then is stored, and the
-    next run goes on behind it.
+    next run goes on behind it. Of a batch with a pilot only that is created until it is released. Raises Refused for
+    creation HITs of a round that is closed, also when it is closed meanwhile.
     """
     _reserve(session, batch_id, clock.now())
     terms = _terms(session, mturk, batch_id)
@@ -179,6 +184,8 @@ def _missing(session: Session, batch_id: int) -> tuple[int, int, list[_Wanted]]:
     rows = session.scalars(
         select(Hit).where(Hit.batch_id == batch_id).order_by(Hit.position).execution_options(populate_existing=True)
     ).all()
+    most = held_from(session.get_one(HitBatch, batch_id, populate_existing=True))
+    rows = [row for row in rows if most is None or row.position <= most]
     missing = [
         _Wanted(row.id, row.reference, row.request_token, row.token_sent_at, row.max_assignments)
         for row in rows
@@ -186,6 +193,11 @@ def _missing(session: Session, batch_id: int) -> tuple[int, int, list[_Wanted]]:
     ]
     session.commit()
     return len(rows), len(rows) - len(missing), missing
+
+
+def held_from(batch: HitBatch) -> int | None:
+    """Return the position of the batch's last HIT that may be created, None when all may: a pilot holds the others."""
+    return batch.pilot if batch.released_at is None else None
 
 
 def _announce(session: Session, hit: _Wanted, now: datetime) -> _Wanted | None:
@@ -198,6 +210,7 @@ def _announce(session: Session, hit: _Wanted, now: datetime) -> _Wanted | None:
         row.state = HitState.CLOSED if row.state is HitState.CLOSED else HitState.CREATED
         session.commit()
         return None
+    _require_open(session, row)
     row.state = HitState.CREATING
     if row.token_sent_at is None or now - row.token_sent_at >= TOKEN_LIFE:
         if row.token_sent_at is not None:
@@ -206,6 +219,20 @@ def _announce(session: Session, hit: _Wanted, now: datetime) -> _Wanted | None:
     announced = replace(hit, token=row.request_token, sent_at=row.token_sent_at)
     session.commit()
     return announced
+
+
+def _require_open(session: Session, row: Hit) -> None:
+    """Raise Refused for a creation HIT whose round takes no more work, or that was withdrawn."""
+    # The lock keeps the round from being closed between this look and the commit.
+    round_ = session.get_one(Round, row.batch.round_id, populate_existing=True, with_for_update={"read": True})
+    if row.batch.kind is not HitKind.CREATION or (round_.state in OPEN_STATES and row.state is not HitState.CLOSED):
+        return
+    code, number, state = round_.task_code, round_.number, round_.state
+    session.rollback()
+    raise Refused(
+        f"Round {number} of the {code} task is {state.value}: no more HITs are created, and those that exist stay. "
+        f"`dynahit round open {code} {number}` opens it again, if it was closed too early."
+    )
 
 
 def _create(mturk: MTurk, settings: Settings, terms: _Terms, hit: _Wanted) -> HitSeen:

@@ -27,7 +27,8 @@ from hits.frozen import is_frozen
 from hits.manifest import Digest, SplitTerms, made_of, sha256_of
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Round, Worker
 from hits.models.frozen import FREEZING
-from hits.states import AssignmentState, HitKind, HitState, PracticeState, Split, Verdict
+from hits.rounds import NotReady, move
+from hits.states import AssignmentState, HitKind, HitState, PracticeState, RoundState, Split, Verdict
 from hits.tasks import task
 
 #: What the bytes of an export depend on.
@@ -37,15 +38,6 @@ LOOKALIKE: Final = re.compile(r"\bA(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z0-9]{11,20}\b|\b3
 _WORD: Final = re.compile(r"[A-Z0-9]{4,64}")
 
 Advance = Callable[[int], None]
-
-
-class NotReady(Refused):
-    """The round can't be frozen yet; ``missing`` lists what stands in the way."""
-
-    def __init__(self, task_code: str, number: int, missing: Sequence[str]) -> None:
-        listed = "\n".join(f"  - {one}" for one in missing)
-        super().__init__(f"Round {number} of the {task_code} task can't be frozen yet. Nothing was changed:\n{listed}")
-        self.missing = tuple(missing)
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,7 @@ def plan_freeze(
     if is_frozen(round_):
         raise Refused(f"Round {number} of the {task_code} task is frozen since {round_.frozen_at:%Y-%m-%d}.")
     round_id = round_.id
-    missing = [*_missing(session, round_), *_naming(session, round_)]
+    missing = [*missing_to_freeze(session, round_), *_naming(session, round_)]
     ids, codes = _splits(session, round_id, terms, advance)
     counts = Counter(codes)
     return FreezePlan(task_code, number, tuple(missing), len(ids), {one.value: counts[one] for one in Split})
@@ -114,7 +106,7 @@ def freeze_round(
         found = Frozen(task_code, number, round_.manifest or {}, round_.manifest_sha256 or "", False)
         session.rollback()
         return found
-    if missing := [*_missing(session, round_), *naming]:
+    if missing := [*missing_to_freeze(session, round_), *naming]:
         session.rollback()
         raise NotReady(task_code, number, missing)
     round_id, before = round_.id, round_.frozen_at
@@ -122,6 +114,9 @@ def freeze_round(
     round_.frozen_at = before or clock.now()
     round_.frozen_by = round_.frozen_by or by[:80]
     round_.manifest_sha256 = FREEZING
+    if round_.state is not RoundState.VALIDATING:
+        # Nothing is open any more, or it would be missing something.
+        move(session, round_, RoundState.VALIDATING, by=by, now=clock.now(), note="closed by freezing it")
     # Whoever comes last goes on alone: two that write splits by other terms would leave a mixture.
     mark = {"freezing": secrets.token_hex(8)}
     round_.manifest = mark
@@ -146,6 +141,7 @@ def freeze_round(
     frozen_at = round_.frozen_at or clock.now()
     manifest = made_of(session, round_, digest, terms, code=code_in_use(), frozen_at=frozen_at)
     round_.manifest, round_.manifest_sha256 = manifest, sha256_of(manifest)
+    move(session, round_, RoundState.FROZEN, by=by, now=clock.now(), note=f"manifest {round_.manifest_sha256}")
     session.add(
         AuditEntry(
             at=clock.now(),
@@ -310,16 +306,9 @@ def _signature(session: Session, round_id: int) -> tuple[Any, ...]:
     return tuple(row)
 
 
-def _missing(session: Session, round_: Round) -> list[str]:
-    """Return what stands in the way of freezing, in words with the next step."""
-    missing = [
-        f"the import of {one['files'][0]['name']} was interrupted; run the same import again"
-        for one in round_.origin or ()
-        if not one.get("complete")
-    ]
-    of_round = Example.round_id == round_.id
-    live = of_round & Example.retracted_at.is_(None)
-    open_hits = session.execute(
+def open_hits(session: Session, round_: Round) -> list[str]:
+    """Return the round's batches with HITs that are not closed, in words with the next step. Reads only."""
+    found = session.execute(
         select(HitBatch.id, HitBatch.kind, func.count())
         .join(Hit, Hit.batch_id == HitBatch.id)
         .where(HitBatch.round_id == round_.id, HitBatch.kind.in_((HitKind.CREATION, HitKind.VALIDATION)))
@@ -327,11 +316,32 @@ def _missing(session: Session, round_: Round) -> list[str]:
         .group_by(HitBatch.id, HitBatch.kind)
         .order_by(HitBatch.id)
     )
-    for batch_id, kind, count in open_hits:
-        missing.append(
-            f"{_counted(count, 'HIT')} of {kind.value} batch {batch_id} {'is' if count == 1 else 'are'} not closed;"
-            f" `dynahit hits expire {batch_id}` takes the open ones off the site, and `dynahit jobs run` closes them"
+    return [
+        f"{_counted(count, 'HIT')} of {kind.value} batch {batch_id} {'is' if count == 1 else 'are'} not closed;"
+        f" `dynahit hits expire {batch_id}` takes the open ones off the site, and `dynahit jobs run` closes them"
+        for batch_id, kind, count in found
+    ]
+
+
+def missing_to_freeze(session: Session, round_: Round) -> list[str]:
+    """Return what stands in the way of freezing, in words with the next step."""
+    missing = []
+    if round_.state in (RoundState.PILOTING, RoundState.ARCHIVED):
+        name = f"{round_.task_code} {round_.number}"
+        way_out = (
+            f"`dynahit round close {name}` ends it here, `dynahit round release {name}` goes on"
+            if round_.state is RoundState.PILOTING
+            else "nothing comes after that"
         )
+        missing.append(f"it is {round_.state.value}; {way_out}")
+    missing += [
+        f"the import of {one['files'][0]['name']} was interrupted; run the same import again"
+        for one in round_.origin or ()
+        if not one.get("complete")
+    ]
+    of_round = Example.round_id == round_.id
+    live = of_round & Example.retracted_at.is_(None)
+    missing += open_hits(session, round_)
     counts = session.execute(select(Example.verdict, func.count()).where(live).group_by(Example.verdict))
     verdicts = {row[0]: row[1] for row in counts}
     if count := verdicts.get(Verdict.PENDING, 0):

@@ -25,6 +25,8 @@ from hits.imports.forms import FORMS, Form, Source
 from hits.imports.rows import InvalidRows, LeftOut, PublishedRow, check_row
 from hits.imports.store import CHUNK, Stored, batches_for, is_stored, known_origins, store_rows
 from hits.models import Round
+from hits.rounds import begun
+from hits.states import RoundState
 from hits.tasks import TaskSpec, task
 
 #: More wrong rows than that are counted, and not kept.
@@ -191,8 +193,10 @@ def _begun(session: Session, clock: Clock, form: Form, spec: TaskSpec, terms: Im
             max_votes=form.max_votes,
             origin=[entry],
             created_at=clock.now(),
+            state=RoundState.VALIDATING,
         )
         session.add(round_)
+        begun(session, round_, by="import", now=clock.now(), note=f"imported from {form.title}")
     else:
         round_ = session.get_one(Round, round_.id, populate_existing=True, with_for_update=True)
         require_open(session, round_.id)

@@ -1,4 +1,4 @@
-"""One pass of the jobs process: collect, approve, decide, promise bonuses, open validation HITs, step by step."""
+"""One pass of the jobs process: collect, approve, decide, promise bonuses, stop rounds, open validation HITs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app.operations.approve import approve_submitted
+from app.operations.close_round import finish_closing
 from app.operations.collect import collect
 from app.operations.decide import decide_pending
 from app.operations.grant import settle_grants
@@ -18,6 +19,7 @@ from app.operations.practice import tell_writers
 from app.operations.promote import promote_validators
 from app.operations.reconcile_run import is_due, reconcile_and_tell, tell_again
 from app.operations.requirements import mirror_lists
+from app.operations.stop_rules import stop_rounds
 from app.operations.validation_hits import open_validation_hits
 from app.settings import Settings
 from hits.clock import Clock
@@ -51,6 +53,8 @@ class PassReport:
     listed: int = 0
     told: int = 0
     opened: int = 0
+    stopped: int = 0
+    taken_off: int = 0
     reconciled: int = 0
     findings: list[str] = field(default_factory=list)
     unavailable: bool = False
@@ -75,6 +79,8 @@ class PassReport:
                 self.listed,
                 self.told,
                 self.opened,
+                self.stopped,
+                self.taken_off,
                 self.reconciled,
             )
         )
@@ -95,6 +101,8 @@ class PassReport:
             "writers told of grades": self.told,
             "validation HITs opened": self.opened,
             "HITs closed": self.closed,
+            "rounds stopped": self.stopped,
+            "HITs of closed rounds taken off": self.taken_off,
             "look at the books": self.reconciled,
         }
         return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing new"
@@ -143,6 +151,16 @@ def jobs_pass(
     def opening() -> None:
         report.opened = open_validation_hits(session, mturk, settings, clock)
 
+    def stopping() -> None:
+        stopped = stop_rounds(session, clock)
+        report.stopped = len(stopped)
+        report.findings += stopped
+
+    def taking_off() -> None:
+        done = finish_closing(session, mturk, clock)
+        report.taken_off = done.expired + done.withdrawn
+        report.findings += done.findings
+
     def reconciling() -> None:
         if is_due(session, mturk.endpoint, settings, clock):
             run = reconcile_and_tell(session, mturk, settings, clock)
@@ -163,6 +181,8 @@ def jobs_pass(
     _step(session, report, "promoting validators", promoting)
     _step(session, report, "keeping the lists of workers", listing)
     _step(session, report, "telling writers of their grades", telling)
+    _step(session, report, "stopping rounds", stopping)
+    _step(session, report, "taking closed rounds off the site", taking_off)
     if open_validation:
         _step(session, report, "opening validation HITs", opening)
     _step(session, report, "reconciling", reconciling)

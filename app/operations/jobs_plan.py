@@ -8,6 +8,7 @@ from decimal import Decimal
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.operations.stop_rules import about_to_stop
 from app.operations.validation_hits import groups_due, reader_terms
 from app.settings import Settings
 from hits.clock import Clock
@@ -35,6 +36,8 @@ class JobsPlan:
     validation_cost: Decimal
     validation_bonuses: Decimal
     balance: Decimal
+    #: Rounds of which a stop rule is fulfilled, in words: their writing HITs are taken off the site.
+    stopping: tuple[str, ...] = ()
 
 
 def plan_jobs(session: Session, mturk: MTurk, settings: Settings, clock: Clock) -> JobsPlan:
@@ -69,8 +72,8 @@ def plan_jobs(session: Session, mturk: MTurk, settings: Settings, clock: Clock) 
             worst = worst_case(1, group.wanted, usd(settings.validation_reward), ZERO, on=today, further=further)
             groups, places = groups + 1, places + group.wanted
             cost, bonuses = cost + worst.hold, bonuses + worst.bonuses + worst.bonus_fees
-    session.rollback()
-    return JobsPlan(approvals, approval_cost, to_review, groups, places, cost, bonuses, mturk.balance())
+    stopping = tuple(about_to_stop(session, clock.now()))
+    return JobsPlan(approvals, approval_cost, to_review, groups, places, cost, bonuses, mturk.balance(), stopping)
 
 
 def _is_doubtful(session: Session, mturk_assignment_id: str) -> bool:

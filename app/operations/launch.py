@@ -19,9 +19,10 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.operations.create_hits import OnCreated, create_hits, new_reference, new_token
+from app.operations.create_hits import OPEN_STATES, OnCreated, create_hits, held_from, new_reference, new_token
 from app.operations.grant import asked_quiz
 from app.operations.requirements import mirror_lists, requirements_for
+from app.operations.stop_rules import fired
 from app.operations.validation_hits import below_floor as validation_below_floor
 from app.operations.validation_hits import reader_terms
 from app.settings import Settings
@@ -32,7 +33,8 @@ from hits.models import Context, Hit, HitBatch, Round
 from hits.money import CENT, ZERO, display, rounded, usd
 from hits.mturk.client import MTurk, Requirement
 from hits.mturk.errors import InsufficientFunds
-from hits.states import HitKind, HitState
+from hits.rounds import begun, move
+from hits.states import HitKind, HitState, RoundState
 from hits.tasks import TaskSpec, digest_of, task
 from payments import budgets
 from payments.errors import OverBudget
@@ -95,6 +97,8 @@ class LaunchTerms:
     streak_bonus: Decimal = ZERO
     sure_percent: int = 0
     sure_bonus: Decimal = ZERO
+    #: How many HITs are created first; the others wait for a person's word. 0: all at once.
+    pilot: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", usd(self.reward))
@@ -123,6 +127,10 @@ class LaunchTerms:
             value = getattr(self, field)
             if not least <= value <= most:
                 raise InvalidInput(f"{field.replace('_', ' ')} is {value:,}; it must be from {least:,} to {most:,}.")
+        if self.pilot and not 1 <= self.pilot < self.hits:
+            raise InvalidInput(
+                f"The pilot has {self.pilot:,} of {self.hits:,} HITs; it must have at least 1 and leave at least 1."
+            )
         if self.minutes > self.assignment_minutes:
             raise InvalidInput(
                 f"The HIT takes {self.minutes} minutes, but workers would have only {self.assignment_minutes}."
@@ -172,6 +180,8 @@ class LaunchPlan:
     balance: Decimal
     #: Why a budget has no room for it, None if all have.
     over_budget: str | None = None
+    #: Of the missing ones, those that wait behind a pilot for `dynahit round release`.
+    held_hits: int = 0
 
     @property
     def cost(self) -> Decimal:
@@ -186,13 +196,23 @@ class LaunchPlan:
     @property
     def finished(self) -> bool:
         """This very launch has been made before and all its HITs exist."""
-        return self.batch_id is not None and self.missing_hits == 0
+        return self.batch_id is not None and self.missing_hits == self.held_hits
+
+    @property
+    def hits_now(self) -> int:
+        """How many HITs the launch creates now."""
+        return self.missing_hits - self.held_hits
 
     @property
     def notes(self) -> list[str]:
         """What a requester should know before saying yes, in sentences."""
         found = []
-        if self.finished:
+        if self.finished and self.held_hits:
+            found.append(
+                f"This launch's pilot exists (batch {self.batch_id}); {self.held_hits} HITs wait until you have looked"
+                f" at it: `dynahit round pilot {self.terms.task_code} {self.terms.round_number}` shows what came of it."
+            )
+        elif self.finished:
             found.append(
                 f"This launch is finished: all its {self.existing_hits} HITs exist (batch {self.batch_id})."
                 " Give it a new name (--batch NAME) for another batch of the same terms."
@@ -201,6 +221,12 @@ class LaunchPlan:
             found.append(
                 f"This launch was begun before: {self.existing_hits} HITs exist and stay,"
                 f" {self.missing_hits} are still to be created. The costs are those of the missing ones."
+            )
+        if self.held_hits and not self.finished:
+            found.append(
+                f"{self.hits_now} HITs are created now, as a pilot; the other {self.held_hits} wait for"
+                f" `dynahit round release {self.terms.task_code} {self.terms.round_number}`. Money is set aside for"
+                " all of them."
             )
         if self.most_hits_per_context > 1:
             found.append(
@@ -234,7 +260,8 @@ class LaunchPlan:
             "title": self.title,
             "batch": self.batch_id,
             "hits_existing": self.existing_hits,
-            "hits_to_create": self.missing_hits,
+            "hits_to_create": self.hits_now,
+            "hits_held": self.held_hits,
             "assignments": self.worst.assignments,
             "contexts": self.contexts,
             "contexts_used": self.contexts_used,
@@ -293,14 +320,20 @@ def plan_launch(
         accepted_versions(session, kind_of(QuizFor.WRITER, spec.code))
     batch = session.scalar(select(HitBatch).where(HitBatch.key == batch_key(terms, checked, mturk.endpoint)))
     if batch is None:
+        _require_state(session, round_, terms, clock.now())
         batch_id, existing, missing = None, 0, terms.hits
+        held = terms.hits - terms.pilot if terms.pilot else 0
         chosen = _choose(session, spec, round_, checked, terms)
         pairs = [(_shown(checked[index]), label) for index, label in chosen]
     else:
         batch_id = batch.id
         rows = session.scalars(select(Hit).where(Hit.batch_id == batch.id).order_by(Hit.position)).all()
         existing = sum(row.mturk_hit_id is not None for row in rows)
-        missing = len(rows) - existing
+        missing = sum(row.mturk_hit_id is None and row.state is not HitState.CLOSED for row in rows)
+        most = held_from(batch)
+        held = 0 if most is None else sum(row.position > most for row in rows)
+        if missing > held and round_ is not None and round_.state not in OPEN_STATES:
+            _require_state(session, round_, terms, clock.now())
         pairs = [(_shown(row.context.fields if row.context else {}), row.goal_label or "") for row in rows]
     votes = round_.max_votes if round_ is not None else _default_votes()
     # One example of an assignment fools the model at most; the others are read only where the round says so.
@@ -343,6 +376,7 @@ def plan_launch(
         # What was accepted for the HITs that exist is accepted for the rest of the batch.
         below_floor=() if batch_id is not None else below_floor(settings, terms),
         balance=mturk.balance(),
+        held_hits=held,
     )
     return replace(plan, over_budget=_over_budget(session, plan, clock.now()))
 
@@ -405,7 +439,8 @@ def launch_batch(
     except InsufficientFunds as error:
         done = _existing(session, batch_id)
         raise NotEnoughMoney(
-            f"The marketplace says that the account's money ran out: {done} of {terms.hits} HITs exist and stay."
+            f"The marketplace says that the account's money ran out: {done} of {terms.pilot or terms.hits} HITs exist"
+            " and stay."
             " Top up the account and run the same command again; it creates only the missing ones."
         ) from error
     return LaunchResult(batch_id, created, plan.existing_hits)
@@ -417,7 +452,8 @@ def batch_key(terms: LaunchTerms, contexts: Iterable[Mapping[str, str]], endpoin
     # What came later stands in the key only when it is used, so that earlier launches are found again; a reason
     # changes nothing that is offered.
     del given["wage_reason"]
-    for field in ("practice", "quiz", "requirements", "streak_length", "streak_bonus", "sure_percent", "sure_bonus"):
+    later = ("practice", "quiz", "requirements", "streak_length", "streak_bonus", "sure_percent", "sure_bonus", "pilot")
+    for field in later:
         if not given[field]:
             del given[field]
     parts = {
@@ -471,6 +507,36 @@ def _is_loopback(host: str) -> bool:
 
 def _round(session: Session, terms: LaunchTerms) -> Round | None:
     return session.scalar(select(Round).where(Round.task_code == terms.task_code, Round.number == terms.round_number))
+
+
+def _require_state(session: Session, round_: Round | None, terms: LaunchTerms, now: datetime) -> None:
+    """Raise Refused, with what to do instead, for a launch that does not fit the round's state. Reads only."""
+    if round_ is None:
+        return
+    name, named = f"{round_.task_code} {round_.number}", f"Round {round_.number} of the {round_.task_code} task"
+    if round_.state is RoundState.PILOTING:
+        raise Refused(
+            f"{named} is piloting: other HITs wait until somebody has looked at the pilot. Nothing was created."
+            f" `dynahit round pilot {name}` shows what came of it, `dynahit round release {name}` lets the rest be"
+            f" created, and `dynahit round close {name}` ends it."
+        )
+    if round_.state not in (RoundState.DRAFT, RoundState.COLLECTING):
+        again = (
+            f"`dynahit round open {name}` opens it again, if it was closed too early."
+            if round_.state is RoundState.VALIDATING
+            else f"Collect in another round: --round {round_.number + 1}."
+        )
+        raise Refused(f"{named} is {round_.state.value}: no more HITs are created. {again}")
+    if terms.pilot and round_.state is RoundState.COLLECTING:
+        raise Refused(
+            f"{named} is collecting already, and a pilot comes before that. Nothing was created. Leave --pilot out, or"
+            f" take a new round: --round {round_.number + 1}."
+        )
+    if stopped := fired(session, round_, now):
+        raise Refused(
+            f"{named} would stop at once: {stopped[0].words} ({stopped[0].standing}). Nothing was created."
+            f" `dynahit round stop-rules {name}` changes when it stops."
+        )
 
 
 def _default_votes() -> int:
@@ -569,7 +635,9 @@ def _store_rows(
         return known
     round_ = _round(session, terms)
     if round_ is not None:
-        require_collecting(session, round_.id, lock=True)
+        # Exclusive, as the round's state may change; two that share a lock would wait for each other.
+        session.get_one(Round, round_.id, populate_existing=True, with_for_update={"key_share": True})
+        require_collecting(session, round_.id)
     chosen = _choose(session, spec, round_, checked, terms)
     if round_ is None:
         round_ = Round(
@@ -580,7 +648,11 @@ def _store_rows(
             created_at=now,
         )
         session.add(round_)
-        session.flush()
+        begun(session, round_, by="launch", now=now)
+    session.refresh(round_, ["state"])
+    _require_state(session, round_, terms, now)
+    to = RoundState.PILOTING if terms.pilot else RoundState.COLLECTING
+    move(session, round_, to, by="launch", now=now, note=f"a launch of {terms.hits} HITs")
     rows = _context_rows(session, round_, checked, now)
     batch = HitBatch(
         round_id=round_.id,
@@ -601,6 +673,7 @@ def _store_rows(
         requirements=[as_json(one) for one in requirements] or None,
         practice=terms.practice,
         wage_reason=terms.wage_reason.strip() or None,
+        pilot=terms.pilot or None,
         created_at=now,
     )
     session.add(batch)

@@ -23,6 +23,7 @@ from hits.models import Hit, HitBatch, Round
 from hits.money import CENT, ZERO, display, usd
 from hits.mturk.client import MTurk
 from hits.mturk.errors import InsufficientFunds, MTurkError
+from hits.rounds import begun
 from hits.states import HitKind, HitState
 from hits.tasks import TASKS, TaskSpec, task
 from payments import budgets
@@ -462,6 +463,7 @@ def _store_rows(session: Session, now: datetime, plan: QuizPlan) -> int:
     if round_ is None:
         round_ = Round(task_code=spec.code, number=terms.round_number, task_version=spec.version, created_at=now)
         session.add(round_)
+        begun(session, round_, by="launch of a quiz", now=now)
     version = current_version(session, quiz, now)
     session.flush()
     batch = HitBatch(

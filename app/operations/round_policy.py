@@ -18,6 +18,7 @@ from hits.errors import Finding, InvalidInput, Refused
 from hits.export import find_round
 from hits.frozen import require_open
 from hits.models import Example, Round, Vote
+from hits.rounds import begun
 from hits.states import Verdict
 from hits.tasks import task
 from hits.validations import Policy
@@ -76,6 +77,7 @@ def set_policy(
             with session.begin_nested():
                 round_ = Round(task_code=spec.code, number=number, task_version=spec.version, created_at=now)
                 session.add(round_)
+                begun(session, round_, by=by, now=now)
         except IntegrityError:
             # A launch has made it since we looked.
             round_ = _round(session, spec.code, number, lock=True)

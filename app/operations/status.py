@@ -11,9 +11,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
+from app.operations.create_hits import held_from
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Round
 from hits.states import AssignmentState, HitState, Verdict
 from qualification.wages import batch_wage
+
+#: A HIT that was closed before it was made.
+WITHDRAWN = (Hit.state == HitState.CLOSED) & Hit.mturk_hit_id.is_(None)
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,13 @@ class BatchStatus:
     mean_wage: Decimal | None
     left_open: int
     wage_reason: str | None
+    #: HITs that wait behind the batch's pilot until it is released.
+    held: int = 0
 
     @property
     def unfinished(self) -> bool:
         """Whether HITs of this batch still have to be created: the launch was interrupted."""
-        return bool(self.hits[HitState.PLANNED] + self.hits[HitState.CREATING])
+        return self.hits[HitState.PLANNED] + self.hits[HitState.CREATING] > self.held
 
     @property
     def collected(self) -> int:
@@ -81,6 +87,7 @@ class BatchStatus:
             "verdicts": dict(self.verdicts),
             "next_auto_approval": self.next_auto_approval.isoformat() if self.next_auto_approval else None,
             "unfinished": self.unfinished,
+            "held": self.held,
             "to_review": [
                 {
                     "assignment": one.assignment_id,
@@ -144,7 +151,7 @@ def _status(session: Session, batch: HitBatch) -> BatchStatus:
         reward=batch.reward,
         bonus=batch.bonus,
         hits=_hit_counts(session, of_batch),
-        places=session.scalar(select(func.sum(Hit.max_assignments)).where(of_batch)) or 0,
+        places=session.scalar(select(func.sum(Hit.max_assignments)).where(of_batch, ~WITHDRAWN)) or 0,
         assignments=_assignment_counts(session, of_batch),
         examples=sum(count for _, _, count in counted),
         fooled=sum(count for _, fooled, count in counted if fooled),
@@ -160,7 +167,16 @@ def _status(session: Session, batch: HitBatch) -> BatchStatus:
         mean_wage=wage.mean,
         left_open=wage.left_open,
         wage_reason=batch.wage_reason,
+        held=_held(session, batch),
     )
+
+
+def _held(session: Session, batch: HitBatch) -> int:
+    most = held_from(batch)
+    if most is None:
+        return 0
+    waiting = (Hit.batch_id == batch.id, Hit.position > most, Hit.state == HitState.PLANNED)
+    return session.scalar(select(func.count()).select_from(Hit).where(*waiting)) or 0
 
 
 def _hit_counts(session: Session, of_batch: ColumnElement[bool]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 
 from app.extensions import db
 from app.models import AuditEntry
+from app.operations.move_round import standing
 from app.operations.review import accept_reviewed, waiting_assignment
 from app.requester.figures import figures
 from app.requester.outages import outage
@@ -21,7 +22,7 @@ from app.worker.answers import Piece, overlap_percent
 from hits.attempts import stored_answer
 from hits.errors import InvalidAnswer, NotFound
 from hits.models import Assignment, Attempt, Example, Hit, HitBatch, Round, Vote
-from hits.states import AssignmentState, Verdict
+from hits.states import AssignmentState, RoundState, Verdict
 from hits.tasks import TaskSpec, task
 from hits.validations import FLAG_REASON_MAX_CHARACTERS, moderate
 from qualification.practice import waiting
@@ -138,7 +139,21 @@ def _round_fields(round_: Round) -> dict[str, object]:
         "decisions": decisions,
         "reason_max": FLAG_REASON_MAX_CHARACTERS,
         "verdict_words": VERDICT_WORDS,
+        "standing": standing(session, round_, services().clock.now()),
+        "state_words": STATE_WORDS,
     }
+
+
+#: How people read a round's state, and the shape of its status.
+STATE_WORDS: dict[RoundState, tuple[str, str]] = {
+    RoundState.DRAFT: ("Draft: nothing is on offer yet", "off"),
+    RoundState.PILOTING: ("Piloting: the rest waits for your word", "wait"),
+    RoundState.COLLECTING: ("Collecting", "good"),
+    RoundState.VALIDATING: ("Validating: readers finish, writers get no more", "wait"),
+    RoundState.FROZEN: ("Frozen: the data stay as they are", "good"),
+    RoundState.TRAINED: ("Trained: a model has learned from it", "good"),
+    RoundState.ARCHIVED: ("Archived", "off"),
+}
 
 
 #: How people read a verdict, and the shape of its status.

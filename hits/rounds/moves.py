@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -27,6 +27,17 @@ MOVES: Final[Mapping[RoundState, tuple[RoundState, ...]]] = {
 
 _BY_CHARACTERS: Final = 80
 _NOTE_CHARACTERS: Final = 500
+
+
+class NotReady(Refused):
+    """The round can't be moved yet; ``missing`` lists what stands in the way, each with the next step."""
+
+    def __init__(self, task_code: str, number: int, missing: Sequence[str], *, becoming: str = "frozen") -> None:
+        listed = "\n".join(f"  - {one}" for one in missing)
+        super().__init__(
+            f"Round {number} of the {task_code} task can't be {becoming} yet. Nothing was changed:\n{listed}"
+        )
+        self.missing = tuple(missing)
 
 
 def move(session: Session, round: Round, to: RoundState, *, by: str, now: datetime, note: str = "") -> RoundMove | None:

@@ -13,11 +13,12 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.models import AuditEntry
 from app.operations import freeze as freezing
 from app.operations import override as examples
-from app.operations.freeze import LOOKALIKE, NotReady, freeze_round, plan_freeze
+from app.operations.freeze import LOOKALIKE, freeze_round, plan_freeze
 from hits.clock import FixedClock
 from hits.errors import InvalidInput, Refused
 from hits.manifest import SplitTerms, require_unchanged, sha256_of
 from hits.models import Attempt, Context, Example, Round, Vote
+from hits.rounds import NotReady
 from hits.states import AssignmentState, PracticeState, Split, Verdict
 from tests import factories as make
 from tests.rounds import collected, finished

@@ -14,13 +14,14 @@ from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
 from app.operations import import_dataset as importing
-from app.operations.freeze import NotReady, freeze_round
+from app.operations.freeze import freeze_round
 from app.operations.import_dataset import Imported, ImportTerms, import_dataset, plan_import
 from hits.clock import FixedClock
 from hits.errors import InvalidInput, NotFound, Refused
 from hits.imports.rows import InvalidRows
 from hits.manifest import SplitTerms
 from hits.models import Assignment, Attempt, Context, Example, Hit, Round, Vote, Worker
+from hits.rounds import NotReady
 from hits.states import AssignmentState, HitState, Split, Verdict
 from payments.models import Payout
 from tests import factories as make
