@@ -83,7 +83,7 @@ class _Figures(Collector):
     def _money(self) -> Iterator[Metric]:
         totals = overview(self.session).totals
         for name, about, amount in (
-            ("spent", "Rewards, bonuses and fees that were paid.", totals.spent),
+            ("spent", "Rewards, bonuses and fees that were paid.", totals.total),
             ("owed", "Bonuses that are promised and not paid.", totals.owed),
             ("reserved", "What is set aside for open batches.", totals.reserved),
         ):

@@ -2,56 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from hits.models import Example, Round
 from hits.money import ZERO, from_cents, rounded
 from hits.states import Verdict
 from payments.ledger import Account, round_code
-from payments.models import LedgerTransaction, Posting, TransactionKind
-from payments.report import reversed_kind
+from payments.models import Posting
+from payments.report import Figures, posted
 
 
 @dataclass(frozen=True)
-class Money:
+class Money(Figures):
     """What a round, a task or everything cost so far, and what is still set aside for it.
 
     ``promised`` is all that was ever promised and not withdrawn, ``owed`` what of it is not paid yet, ``verified`` how
     many statements fooled the model and were confirmed by readers.
     """
 
-    rewards: Decimal = ZERO
-    bonuses: Decimal = ZERO
-    fees: Decimal = ZERO
-    promised: Decimal = ZERO
     owed: Decimal = ZERO
     reserved: Decimal = ZERO
     verified: int = 0
 
     @property
-    def spent(self) -> Decimal:
-        """All that left the account: rewards, bonuses and fees."""
-        return self.rewards + self.bonuses + self.fees
-
-    @property
     def cost_per_verified(self) -> Decimal | None:
         """What one verified fooling example cost so far, None while there is none."""
-        return rounded(self.spent / self.verified) if self.verified else None
-
-    def __add__(self, other: Money) -> Money:
-        return Money(
-            rewards=self.rewards + other.rewards,
-            bonuses=self.bonuses + other.bonuses,
-            fees=self.fees + other.fees,
-            promised=self.promised + other.promised,
-            owed=self.owed + other.owed,
-            reserved=self.reserved + other.reserved,
-            verified=self.verified + other.verified,
-        )
+        return rounded(self.total / self.verified) if self.verified else None
 
 
 @dataclass(frozen=True)
@@ -77,17 +57,19 @@ def overview(session: Session) -> Overview:
     """Return where the money stands now, for every round."""
     rounds = session.scalars(select(Round).order_by(Round.task_code, Round.number)).all()
     found = {round_code(one): Money() for one in rounds}
-    kind = reversed_kind()
-    rows = session.execute(
-        select(kind, Posting.account, func.sum(Posting.cents))
-        .join(LedgerTransaction, LedgerTransaction.id == Posting.transaction_id)
-        .group_by(kind, Posting.account)
+    for account, part in posted(session):
+        found[account.round] = found.get(account.round, Money()) + Money(**asdict(part))
+    # What is owed falls when a promise is kept; what was promised does not.
+    standing = session.execute(
+        select(Posting.account, func.sum(Posting.cents))
+        .where(or_(Posting.account.startswith("promised:"), Posting.account.startswith("reserved:")))
+        .group_by(Posting.account)
     )
-    for of_kind, name, cents in rows:
-        account = Account.parse(name)
-        part = _money(of_kind, account.name, from_cents(int(cents)))
-        if part != Money():
-            found[account.round] = found.get(account.round, Money()) + part
+    for name, cents in standing:
+        account, amount = Account.parse(name), from_cents(int(cents))
+        part_of = Money(owed=amount) if account.name == "promised" else Money(reserved=amount)
+        if amount:
+            found[account.round] = found.get(account.round, Money()) + part_of
     verified = session.execute(
         select(Example.round_id, func.count())
         .where(Example.verdict == Verdict.VALID_AND_MODEL_WRONG, Example.fooled.is_(True))
@@ -98,17 +80,3 @@ def overview(session: Session) -> Overview:
     for round_id, count in verified:
         found[codes[round_id]] = replace(found[codes[round_id]], verified=count)
     return Overview({name: found[name] for name in sorted(found)})
-
-
-def _money(kind: str, account: str, amount: Decimal) -> Money:
-    # What is owed falls when a promise is kept; what was promised does not.
-    is_promise = kind in (TransactionKind.PROMISE, TransactionKind.WITHDRAWAL)
-    parts = {
-        "rewards": Money(rewards=amount),
-        "bonuses": Money(bonuses=amount),
-        "reward_fees": Money(fees=amount),
-        "bonus_fees": Money(fees=amount),
-        "promised": Money(owed=amount, promised=amount if is_promise else ZERO),
-        "reserved": Money(reserved=amount),
-    }
-    return parts.get(account, Money())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
-from typing import Final
+from typing import Final, Self
 
 from sqlalchemy import ColumnElement, String, case, cast, func, literal, select
 from sqlalchemy.orm import Session
@@ -42,16 +42,8 @@ class Figures:
         """All that left the account: rewards, bonuses and fees."""
         return self.rewards + self.bonuses + self.fees
 
-    def __add__(self, other: Figures) -> Figures:
-        return Figures(
-            assignments=self.assignments + other.assignments,
-            rewards=self.rewards + other.rewards,
-            reward_fees=self.reward_fees + other.reward_fees,
-            bonuses_paid=self.bonuses_paid + other.bonuses_paid,
-            bonuses=self.bonuses + other.bonuses,
-            bonus_fees=self.bonus_fees + other.bonus_fees,
-            promised=self.promised + other.promised,
-        )
+    def __add__(self, other: Self) -> Self:
+        return replace(self, **{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
 
 
 @dataclass(frozen=True)
@@ -133,25 +125,30 @@ def month_report(session: Session, month: Month) -> MonthReport:
 
     A reversal takes off what it reverses, in the month in which it is booked.
     """
-    within = (LedgerTransaction.at >= month.start, LedgerTransaction.at < month.end)
-    kind, is_reversal = reversed_kind(), LedgerTransaction.kind == TransactionKind.REVERSAL
-    rows = session.execute(
-        select(kind, is_reversal, Posting.account, func.sum(Posting.cents), func.count())
-        .join(LedgerTransaction, LedgerTransaction.id == Posting.transaction_id)
-        .where(*within)
-        .group_by(kind, is_reversal, Posting.account)
-    ).all()
     figures: dict[tuple[str, str], Figures] = {}
-    for of_kind, taken_off, name, cents, count in rows:
-        account = Account.parse(name)
+    for account, part in posted(session, LedgerTransaction.at >= month.start, LedgerTransaction.at < month.end):
         key = (account.round, account.worker)
-        part = _figures(of_kind, account.name, from_cents(int(cents)), -count if taken_off else count)
-        if part is not None:
-            figures[key] = figures.get(key, Figures()) + part
+        figures[key] = figures.get(key, Figures()) + part
     return MonthReport(month, tuple(Line(*key, figures[key]) for key in sorted(figures)))
 
 
-def reversed_kind() -> ColumnElement[str]:
+def posted(session: Session, *where: ColumnElement[bool]) -> Iterator[tuple[Account, Figures]]:
+    """Yield what the postings of some transactions, or of all, say was paid and promised, account by account."""
+    kind, is_reversal = _reversed_kind(), LedgerTransaction.kind == TransactionKind.REVERSAL
+    rows = session.execute(
+        select(kind, is_reversal, Posting.account, func.sum(Posting.cents), func.count())
+        .join(LedgerTransaction, LedgerTransaction.id == Posting.transaction_id)
+        .where(*where)
+        .group_by(kind, is_reversal, Posting.account)
+    ).all()
+    for of_kind, taken_off, name, cents, count in rows:
+        account = Account.parse(name)
+        part = _figures(of_kind, account.name, from_cents(int(cents)), -count if taken_off else count)
+        if part is not None:
+            yield account, part
+
+
+def _reversed_kind() -> ColumnElement[str]:
     """Return the kind of a transaction as text, for a reversal that of the transaction which it reverses."""
     kinds = [kind for kind in TransactionKind if kind is not TransactionKind.REVERSAL]
     return case(

@@ -46,7 +46,7 @@ def test_every_amount_is_the_sum_of_its_postings(session: Session) -> None:
         .join(LedgerTransaction, LedgerTransaction.id == Posting.transaction_id)
         .where(Posting.account.startswith("marketplace:"), LedgerTransaction.kind != "deposit")
     )
-    assert found.totals.spent == -from_cents(int(spent or 0))
+    assert found.totals.total == -from_cents(int(spent or 0))
 
 
 def test_the_months_add_up_to_the_overview(session: Session) -> None:
@@ -57,7 +57,7 @@ def test_the_months_add_up_to_the_overview(session: Session) -> None:
     by_month = [month_report(session, month).totals for month in months(session)]
     summed = sum(by_month, Figures())
     assert (summed.rewards, summed.bonuses, summed.fees) == (totals.rewards, totals.bonuses, totals.fees)
-    assert (summed.promised, summed.total) == (totals.promised, totals.spent)
+    assert (summed.promised, summed.total) == (totals.promised, totals.total)
 
 
 def test_a_verified_example_costs_what_was_spent_for_all_of_them(session: Session, clock: FixedClock) -> None:
@@ -69,7 +69,7 @@ def test_a_verified_example_costs_what_was_spent_for_all_of_them(session: Sessio
 
     money = overview(session).by_round["sentiment/1"]
 
-    assert (money.spent, money.verified, money.cost_per_verified) == (usd("0.90"), 3, usd("0.30"))
+    assert (money.total, money.verified, money.cost_per_verified) == (usd("0.90"), 3, usd("0.30"))
     assert (money.promised, money.owed) == (usd("0.90"), usd("0.90"))
 
 
@@ -91,4 +91,4 @@ def test_a_round_without_money_stands_there_with_nothing(session: Session) -> No
 
     assert found.by_round == {"sentiment/1": Money()}
     assert found.totals.cost_per_verified is None
-    assert found.totals.spent == ZERO
+    assert found.totals.total == ZERO
