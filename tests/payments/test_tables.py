@@ -188,5 +188,6 @@ def test_libreoffice_opens_the_csv_with_formulas_inert_and_letters_right(tmp_pat
     rows = list(openpyxl.load_workbook(tmp_path / "out" / "table.xlsx").worksheets[0].iter_rows(min_row=2))
     assert all(cell.data_type != "f" for row in rows for cell in row)
     assert [row[0].value for row in rows][-1] == FOREIGN
-    assert [str(row[0].value).lstrip("'") for row in rows][:-1] == HOSTILE
+    # LibreOffice knows one kind of line break.
+    assert [str(row[0].value).lstrip("'") for row in rows][:-1] == [text.replace("\r", "\n") for text in HOSTILE]
     assert all(row[2].data_type == "n" for row in rows)
