@@ -6,7 +6,18 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, Table, UniqueConstraint, event, text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    String,
+    Table,
+    UniqueConstraint,
+    event,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from hits.db import Base, UsdCents, UtcDateTime, append_only_guards, by_value
@@ -204,11 +215,13 @@ class Hit(Base):
     __tablename__ = "hit"
     __table_args__ = (
         UniqueConstraint("batch_id", "position"),
+        # What stands how, counted without reading a row.
+        Index("ix_hit_standing", "batch_id", "state"),
         CheckConstraint("state != 'created' OR mturk_hit_id IS NOT NULL", name="created_has_id"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    batch_id: Mapped[int] = mapped_column(ForeignKey("hit_batch.id"), index=True)
+    batch_id: Mapped[int] = mapped_column(ForeignKey("hit_batch.id"))
     position: Mapped[int]
     #: Unguessable; stands in the ExternalURL and in RequesterAnnotation, by which a lost HIT is found again.
     reference: Mapped[str] = mapped_column(String(40), unique=True)

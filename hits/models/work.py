@@ -18,10 +18,12 @@ class Assignment(Base):
     """One worker's hold on one HIT. Until the marketplace's own list shows it, it is only a claim of a frame's URL."""
 
     __tablename__ = "assignment"
+    # What stands how, counted without reading a row.
+    __table_args__ = (Index("ix_assignment_standing", "hit_id", "state"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     mturk_assignment_id: Mapped[str] = mapped_column(String(64), unique=True)
-    hit_id: Mapped[int] = mapped_column(ForeignKey("hit.id"), index=True)
+    hit_id: Mapped[int] = mapped_column(ForeignKey("hit.id"))
     worker_id: Mapped[int] = mapped_column(ForeignKey("worker.id"), index=True)
     state: Mapped[AssignmentState] = mapped_column(
         by_value(AssignmentState), default=AssignmentState.OPENED, index=True
