@@ -13,7 +13,7 @@ from hits.errors import InvalidAnswer, Refused
 from hits.models import Assignment, Hit, Rejection
 from hits.states import COLLECTED, AssignmentState, BadFaith, RejectionState
 from hits.tasks._spec import checked_text
-from hits.validations import restore_votes, withdraw_votes
+from hits.validations import put_out, restore_votes, take_in, withdraw_votes
 
 #: The marketplace lets a rejection be undone so long after the work was submitted.
 UNDONE_WITHIN = timedelta(days=30)
@@ -113,22 +113,31 @@ def undone_until(assignment: Assignment) -> datetime | None:
 
 
 def note_rejected(session: Session, assignment: Assignment, at: datetime) -> None:
-    """Note that the marketplace shows the assignment as rejected; its votes count no more. Flushes, never commits."""
+    """Note that the marketplace shows the assignment as rejected. Flushes, never commits.
+
+    What was judged in it counts no more, and what was written in it is out of the data.
+    """
+    is_new = assignment.state is not AssignmentState.REJECTED
     assignment.state = AssignmentState.REJECTED
     assignment.rejected_at = at
     row = rejection_of(session, assignment)
     if row is not None and row.state is RejectionState.SENDING:
         row.state, row.rejected_at = RejectionState.REJECTED, at
     session.flush()
-    withdraw_votes(session, assignment, at)
+    if is_new:
+        # Once: what a person decides about a text afterwards stands.
+        withdraw_votes(session, assignment, at)
+        put_out(session, assignment, at)
 
 
 def note_approved(session: Session, assignment: Assignment, at: datetime, *, by: str = "the marketplace") -> None:
     """Note that the marketplace shows the assignment as approved, whatever was decided before. Flushes, never commits.
 
-    A rejection that never took place is taken out, one that did counts as undone, and its votes count again.
+    A rejection that never took place is taken out, one that did counts as undone: its votes count again and
+    its texts are in the data.
     """
     restore_votes(session, assignment, at)
+    take_in(session, assignment, at)
     row = rejection_of(session, assignment)
     if row is None or row.state is RejectionState.UNDONE:
         return

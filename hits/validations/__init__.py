@@ -7,9 +7,11 @@ from hits.validations.decisions import (
     locked_examples,
     moderate,
     override,
+    put_out,
     recount,
     retract,
     selected,
+    take_in,
     writer_confirmed,
 )
 from hits.validations.gold import add_gold, gold_from_verified, gold_left, gold_rows, retire_gold
@@ -62,6 +64,7 @@ __all__ = [
     "outcome",
     "override",
     "policy_of",
+    "put_out",
     "record_vote",
     "recount",
     "release",
@@ -73,6 +76,7 @@ __all__ = [
     "save_votes",
     "selected",
     "shortages",
+    "take_in",
     "waiting_items",
     "withdraw_votes",
     "writer_confirmed",

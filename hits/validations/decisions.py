@@ -7,18 +7,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from hits.errors import Refused
 from hits.frozen import require_open
-from hits.models import Example, Lease, Round, Vote
+from hits.models import Assignment, Attempt, Example, Lease, Round, Vote
 from hits.states import Moderation, PracticeState, Verdict
 from hits.tasks import task
 from hits.tasks._spec import checked_text
 from hits.validations.verdict import Outcome, Override, outcome, policy_of
 
 REASON_MAX_CHARACTERS = 500
+#: Why an example is out whose work was rejected.
+WORK_REJECTED = "Its work was rejected as done in bad faith."
 
 
 def locked_examples(session: Session, example_ids: Iterable[int]) -> list[Example]:
@@ -137,6 +139,33 @@ def lift_override(session: Session, example: Example, now: datetime) -> Outcome:
     return decide(session, example, now)
 
 
+def put_out(session: Session, assignment: Assignment, now: datetime) -> int:
+    """Take the examples of writing that was rejected as done in bad faith out, and ask no reader for them any more.
+
+    It is an override that undoing the rejection lifts (``take_in``). Left as they are: what a person has decided about,
+    what is flagged, and a frozen round. Returns how many. Flushes; again is a no-op.
+    """
+    found = locked_examples(session, _written_in(session, assignment, Example.overridden_at.is_(None)))
+    done = 0
+    for example in found:
+        settled = example.verdict is Verdict.FLAGGED or example.moderation is Moderation.UPHELD
+        if not settled and example.retracted_at is None and example.round.frozen_at is None:
+            override(session, example, label=None, reason=WORK_REJECTED, now=now)
+            done += 1
+    return done
+
+
+def take_in(session: Session, assignment: Assignment, now: datetime) -> int:
+    """Take in again what ``put_out`` took out. Returns how many. Flushes; again is a no-op."""
+    found = locked_examples(session, _written_in(session, assignment, Example.override_reason == WORK_REJECTED))
+    done = 0
+    for example in found:
+        if example.round.frozen_at is None:
+            lift_override(session, example, now)
+            done += 1
+    return done
+
+
 def retract(session: Session, example: Example, *, reason: str, now: datetime) -> None:
     """Take an example out of the data for good: no further vote is asked for, and no figure counts it.
 
@@ -158,6 +187,12 @@ def selected(round_: Round, public_id: str) -> bool:
     """
     chance = hashlib.sha256(f"{round_.seed}:{public_id}".encode()).digest()
     return int.from_bytes(chance[:8], "big") * 100 < round_.non_fooling_percent << 64
+
+
+def _written_in(session: Session, assignment: Assignment, *which: ColumnElement[bool]) -> Sequence[int]:
+    # Also in an assignment of the same HIT that was returned before.
+    mine = (Attempt.hit_id == assignment.hit_id, Attempt.worker_id == assignment.worker_id)
+    return session.scalars(select(Example.id).join(Example.attempt).where(*mine, *which)).all()
 
 
 def _outcome_of(example: Example, votes: Sequence[Vote]) -> Outcome:

@@ -254,7 +254,7 @@ def test_votes_of_rejected_validation_work_are_withdrawn_and_come_back_when_it_i
     row = assignment_row(crowd.session, half)
     crowd.session.delete(crowd.session.scalars(select(Vote).where(Vote.assignment_id == row.id)).first())
     collect(crowd.session, crowd.market.mturk, crowd.settings, crowd.clock)
-    [vote] = crowd.session.scalars(select(Vote).where(Vote.assignment_id == row.id))
+    vote = crowd.session.scalars(select(Vote).where(Vote.assignment_id == row.id)).one()
     assert vote.counted_at is not None
     assert plan_rejection(crowd.session, crowd.settings, half, **GROUNDS).votes == 1
 

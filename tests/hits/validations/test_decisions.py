@@ -219,3 +219,30 @@ def test_locked_examples_come_in_one_order(session: Session) -> None:
 
     assert found == examples
     assert validations.locked_examples(session, []) == []
+
+
+def test_writing_that_was_rejected_is_out_until_that_is_undone(session: Session, clock: FixedClock) -> None:
+    waits, fine = make.make_example(session), make.make_example(session)
+    decided = make.make_example(
+        session, attempt=make.make_attempt(session, assignment=waits.attempt.assignment, try_number=2)
+    )
+    validations.override(session, decided, label="negative", reason="I looked.", now=clock.now())
+    work = waits.attempt.assignment
+
+    assert validations.put_out(session, work, clock.now()) == 1
+    assert (waits.verdict, waits.votes_wanted, decided.override_label) == (Verdict.INVALID, 0, "negative")
+    assert fine.verdict is Verdict.PENDING
+    assert validations.put_out(session, work, clock.now()) == 0
+
+    assert validations.take_in(session, work, clock.now()) == 1
+    assert (waits.verdict, waits.votes_wanted, waits.overridden_at) == (Verdict.PENDING, 2, None)
+    assert decided.override_label == "negative"
+    assert validations.take_in(session, work, clock.now()) == 0
+
+
+def test_rejected_writing_of_a_frozen_round_stays(session: Session, clock: FixedClock) -> None:
+    example = make.make_example(session, verdict=Verdict.INVALID)
+    example.round.frozen_at, example.round.manifest_sha256 = clock.now(), "0" * 64
+    session.flush()
+
+    assert validations.put_out(session, example.attempt.assignment, clock.now()) == 0
