@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from inference.encoding import Encoded
@@ -24,7 +25,8 @@ class LoadedModel:
     """A target model in memory. ``labels`` is in the order of the model's own outputs, empty for one that reads spans.
 
     ``tokenizer`` neither cuts nor pads (inference.encoding does). ``takes_type_ids`` tells whether the forward pass
-    tells texts apart by token types; ``stride`` is how many word pieces two windows of a passage share.
+    tells texts apart by token types; ``stride`` is how many word pieces two windows of a passage share. A model that is
+    ``learning`` changes between two calls and may be on another device, so that it is asked as it is.
     """
 
     model_id: str
@@ -39,6 +41,7 @@ class LoadedModel:
     emoji_names: bool = False
     stride: int = 128
     card: ModelCard | None = None
+    learning: bool = False
 
     def described(self) -> ModelCard:
         """Return the model's card, or one with nothing but its names when it was made without."""
@@ -59,6 +62,8 @@ class LoadedModel:
     @cached_property
     def _pass(self) -> Any:
         """The fastest way through the model that says what the model says; the model itself if need be."""
+        if self.learning:
+            return self._ask_as_it_is
         from inference.graph import graph_of, lean_graph_of
 
         names = ("logits",) if self.head == "classification" else ("start_logits", "end_logits")
@@ -67,6 +72,10 @@ class LoadedModel:
             or graph_of(self.model, names, takes_type_ids=self.takes_type_ids, longest=self.max_length)
             or self.model
         )
+
+    def _ask_as_it_is(self, **inputs: Tensor) -> Any:
+        answer = self.model(**{name: value.to(self.model.device) for name, value in inputs.items()})
+        return SimpleNamespace(**{name: value.cpu() for name, value in answer.items()})
 
 
 def read_base_state(folder: Path) -> dict[str, Tensor]:

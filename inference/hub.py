@@ -12,6 +12,7 @@ from inference.references import HubReference
 PATTERNS = (
     "README.md",
     "config.json",
+    "dynahit.json",
     "*.safetensors",
     "*.safetensors.index.json",
     "tokenizer.json",

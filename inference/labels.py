@@ -36,6 +36,14 @@ def by_name(own: Sequence[str], labels: Sequence[str], *, source: str) -> tuple[
     return known
 
 
+def task_label(name: str, labels: Sequence[str]) -> str | None:
+    """Return the task's label that the name means, None for a name that is none. Spelled as by_name takes it."""
+    plain = _plain(name)
+    return next(
+        (label for label in labels if plain in {_plain(known) for known in (label, *ALIASES.get(label, ()))}), None
+    )
+
+
 def by_order(given: Sequence[str], own: Sequence[str], labels: Sequence[str], *, source: str) -> tuple[str, ...]:
     """Return the labels that somebody states for the model's outputs. Raises LabelsUnknown unless they are the task's.
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inference.base_weights import file_sha256
 from inference.bert import LoadedModel
+from inference.emoji_names import PREPROCESSING
 from inference.errors import ModelUnusable
 from inference.labels import by_name, by_order
 from inference.runtime import finite, single_threaded_torch
@@ -18,6 +21,9 @@ from inference.target import ModelCard
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+OWN_FACTS = "dynahit.json"
+"""In the folder of a model that was trained here: how its texts are prepared, and how it came about."""
 
 LONGEST = 512
 """Most positions of one input, also for models that would take more: time rises with the square of it."""
@@ -40,16 +46,17 @@ def load_published(
     """
     config = _read_config(folder, source)
     weights = _weights_of(folder, source)
-    own = [str(name) for name in _own_labels(config)] if labels else []
+    names = [str(name) for name in _own_labels(config)] if labels else []
+    own = read_own_facts(folder, source)
     order: tuple[str, ...] = ()
     if labels:
         order = (
-            by_order(stated_labels, own, labels, source=source)
+            by_order(stated_labels, names, labels, source=source)
             if stated_labels
-            else by_name(own, labels, source=source)
+            else by_name(names, labels, source=source)
         )
     model = _load_weights(folder, source, reads_passages=not labels)
-    tokenizer = _load_tokenizer(folder, source)
+    tokenizer = load_tokenizer_of(folder, source)
     sha256 = weights_sha256(weights)
     pad = model.config.pad_token_id
     if pad is None:
@@ -58,10 +65,11 @@ def load_published(
         model_id=model_id,
         revision=revision or sha256[:16],
         labels=order,
-        label_map=dict(zip(own, order, strict=True)),
+        label_map=dict(zip(names, order, strict=True)),
         weights_sha256=sha256,
-        licence=_licence(folder),
+        licence=own.licence or licence_of(folder),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
+        seed=own.seed,
     )
     return LoadedModel(
         model_id=card.model_id,
@@ -69,12 +77,59 @@ def load_published(
         labels=order,
         model=model,
         tokenizer=tokenizer,
-        max_length=_max_length(model.config, folder),
+        max_length=longest_of(model.config, folder),
         pad_token_id=int(pad),
         head="classification" if labels else "span",
         takes_type_ids=takes_type_ids(model),
+        emoji_names=own.emoji_names,
+        stride=own.stride,
         card=card,
     )
+
+
+@dataclass(frozen=True)
+class OwnFacts:
+    """What a model that was trained here says of itself besides what the library's files hold."""
+
+    emoji_names: bool = False
+    stride: int = 128
+    licence: str | None = None
+    seed: int | None = None
+
+
+def read_own_facts(folder: Path, source: str) -> OwnFacts:
+    """Return what the folder's OWN_FACTS say, the defaults where there are none. Raises ModelUnusable."""
+    try:
+        said = json.loads((folder / OWN_FACTS).read_text(encoding="utf-8"))
+        preprocessing = said.get("preprocessing")
+        if preprocessing not in (None, PREPROCESSING):
+            raise ValueError(f"preprocessing is {preprocessing!r}; only {PREPROCESSING!r} is known")
+        seed = said.get("seed")
+        return OwnFacts(
+            emoji_names=preprocessing is not None,
+            stride=int(said.get("stride", OwnFacts.stride)),
+            licence=str(said["licence"])[:200] if said.get("licence") else None,
+            seed=None if seed is None else int(seed),
+        )
+    except FileNotFoundError:
+        return OwnFacts()
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ModelUnusable(source, f"its {OWN_FACTS} can't be read ({error})", "Train it again.") from error
+
+
+@contextmanager
+def quiet_library() -> Iterator[None]:
+    """Keep the library from telling on the terminal what it loads; what matters of it is raised here."""
+    from transformers.utils import logging as library_logging
+
+    speaks = library_logging.get_verbosity()
+    library_logging.set_verbosity_error()
+    library_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        library_logging.set_verbosity(speaks)
+        library_logging.enable_progress_bar()
 
 
 def weights_sha256(files: Sequence[Path]) -> str:
@@ -125,29 +180,23 @@ def _own_labels(config: dict[str, Any]) -> list[Any]:
 def _load_weights(folder: Path, source: str, *, reads_passages: bool) -> Any:
     torch = single_threaded_torch()
     from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
-    from transformers.utils import logging as library_logging
 
     kind = AutoModelForQuestionAnswering if reads_passages else AutoModelForSequenceClassification
-    speaks = library_logging.get_verbosity()
-    library_logging.set_verbosity_error()
-    library_logging.disable_progress_bar()
     try:
-        model, report = kind.from_pretrained(
-            str(folder),
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            dtype=torch.float32,
-            output_loading_info=True,
-        )
+        with quiet_library():
+            model, report = kind.from_pretrained(
+                str(folder),
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=False,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelUnusable(
             source, f"the transformers library can't load it ({reason})", "Choose another model or revision."
         ) from error
-    finally:
-        library_logging.set_verbosity(speaks)
-        library_logging.enable_progress_bar()
     missing = sorted({*report["missing_keys"], *(str(one[0]) for one in report["mismatched_keys"])})
     if missing:
         what = "answers" if reads_passages else "labels"
@@ -161,7 +210,8 @@ def _load_weights(folder: Path, source: str, *, reads_passages: bool) -> Any:
     return model.eval().requires_grad_(False)
 
 
-def _load_tokenizer(folder: Path, source: str) -> Tokenizer:
+def load_tokenizer_of(folder: Path, source: str) -> Tokenizer:
+    """Return the folder's tokenizer, which neither cuts nor pads. Raises ModelUnusable."""
     from tokenizers import Tokenizer
     from transformers import AutoTokenizer
 
@@ -179,7 +229,8 @@ def _load_tokenizer(folder: Path, source: str) -> Tokenizer:
     return tokenizer
 
 
-def _max_length(config: Any, folder: Path) -> int:
+def longest_of(config: Any, folder: Path) -> int:
+    """Return the most positions of one input to a model of this configuration."""
     # RoBERTa and its kin count positions from the padding token's id on, and MPNet does the same.
     offset = 2 if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer") else 0
     limits = [LONGEST]
@@ -194,7 +245,8 @@ def _max_length(config: Any, folder: Path) -> int:
     return min(limits)
 
 
-def _licence(folder: Path) -> str | None:
+def licence_of(folder: Path) -> str | None:
+    """Return the licence that the folder's card states."""
     from huggingface_hub import metadata_load
 
     try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,29 @@ def single_threaded_torch() -> ModuleType:
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     return torch
+
+
+@contextmanager
+def computing_with(threads: int | None) -> Iterator[int]:
+    """Let torch compute with so many threads meanwhile (None: as it is set), and yield how many those are."""
+    torch = single_threaded_torch()
+    before = os.environ.get("OMP_NUM_THREADS")
+    if threads is not None:
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        torch.set_num_threads(threads)
+    try:
+        yield int(torch.get_num_threads())
+    finally:
+        if before is None:
+            os.environ.pop("OMP_NUM_THREADS", None)
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+        single_threaded_torch()
+
+
+def is_first_process() -> bool:
+    """Tell whether this is the only process of a launcher, or the first of several; the others write nothing."""
+    return int(os.environ.get("RANK", "0")) == 0
 
 
 def give_back_memory() -> None:

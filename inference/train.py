@@ -67,7 +67,7 @@ def train(recipe: Recipe, data: Path, out: Path, *, seed: int, base: Path | None
             advance = _learning(progress, progress.add_task(title, total=steps), title)
             model = model_of(folder, own, recipe.labels)
             chosen = seed * 1000 + member
-            members.append(fine_tune(model, epochs, recipe.schedule, seed=chosen, advance=advance))
+            members.append(fine_tune(model, epochs, recipe.schedule, seed=chosen, advance=advance).state)
         out.mkdir(parents=True, exist_ok=True)
         save_delta(out / DELTA, factor(base_state, average(members), rank=recipe.rank))
         seconds = round(time.process_time() - started)

@@ -33,7 +33,7 @@ def test_a_classifier_learns_the_votes_and_its_embeddings_stay() -> None:
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
     items = votes()
 
-    after = fine_tune(loaded.model, [items] * 40, FAST, seed=1)
+    after = fine_tune(loaded.model, [items] * 40, FAST, seed=1).state
 
     for item in items[:3]:
         assert answers_of(loaded.model, item.encoded).logits.argmax().item() == item.parts.index(1.0)
@@ -74,7 +74,7 @@ def test_only_the_passage_and_the_first_position_compete() -> None:
 def test_the_same_seed_gives_the_same_tensors(dropout: float | None) -> None:
     schedule = replace(FAST, dropout=dropout)
 
-    one, same, other = (fine_tune(tiny_model().model, [votes()] * 2, schedule, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (fine_tune(tiny_model().model, [votes()] * 2, schedule, seed=seed).state for seed in (1, 1, 2))
 
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert not all(torch.equal(one[name], other[name]) for name in one)
