@@ -152,3 +152,23 @@ def test_what_can_not_be_done_is_one_message(shell: Shell, arguments: tuple[str,
     assert result.exit_code != 0
     assert message in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_level_is_shown_planned_and_set_for_a_reason(shell: Shell, market: Market) -> None:
+    worker_id = market.person("ada")
+    level = ("qualification", "level", worker_id, "nli")
+    assert json.loads(shell(*level, "--json").stdout)["level"] == "novice"
+    planned = shell(*level, "--to", "expert", "--reason", "Wrote the rules", "--plan")
+    assert "would be set to expert. Nothing was changed." in planned.output
+    assert shell(*level, "--to", "expert").exit_code == 1
+
+    done = shell(*level, "--to", "expert", "--reason", "Wrote the rules")
+    assert done.exit_code == 0, done.output
+    assert done.output.strip().endswith("in nli: novice, now expert.")
+    assert worker_id not in done.output
+    held = json.loads(shell("qualification", "list", "--kind", "expert:nli", "--json").stdout)
+    assert [one["state"] for one in held] == ["granted"]
+
+    lowered = shell(*level, "--to", "writer", "--reason", "Copies", "--json")
+    assert json.loads(lowered.stdout)["changed"] is True
+    assert "Nobody yet." in shell("qualification", "list", "--kind", "expert:nli").output
