@@ -27,7 +27,7 @@ from hits.tasks import TASKS
 from inference.engine import EngineSettings
 from inference.engine import engine_for as model_engine_for
 from inference.methods import METHODS
-from inference.remote.served import remote_engine
+from inference.remote.served import RemoteEngine, remote_engine
 from payments.fees import read_schedules, use_schedules
 
 #: May return an answer of its own, for example the way to the sign-in page.
@@ -175,20 +175,24 @@ def default_engine(settings: Settings) -> Engine:
         raise InvalidInput(
             f"DYNAHIT_EXPLAIN_METHOD is {settings.explain_method!r}. The methods are {', '.join(METHODS)}."
         )
-    remote = None
-    if settings.engine != "in-process":
-        remote = remote_engine(
-            settings.engine,
-            settings.engine_url,
-            predict_seconds=settings.predict_seconds,
-            explain_seconds=settings.explain_seconds,
-        )
     return model_engine_for(
         model_references(settings),
         EngineSettings(predict_seconds=settings.predict_seconds, explain_seconds=settings.explain_seconds),
         base=settings.base_weights,
         local_files_only=settings.local_files_only,
-        remote=remote,
+        remote=remote_of(settings),
+    )
+
+
+def remote_of(settings: Settings) -> RemoteEngine | None:
+    """Return the model server that is configured, None for models in process. Raises InvalidInput, EngineRefused."""
+    if settings.engine == "in-process":
+        return None
+    return remote_engine(
+        settings.engine,
+        settings.engine_url,
+        predict_seconds=settings.predict_seconds,
+        explain_seconds=settings.explain_seconds,
     )
 
 

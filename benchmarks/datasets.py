@@ -1,4 +1,4 @@
-"""Times import, figures, freezing and export at growing sizes: ``python benchmarks/datasets.py --sizes 20000,1000000``.
+"""Times import, freezing, export and measuring by size: ``python benchmarks/datasets.py --sizes 20000,1000000``.
 
 A made-up set of DynaSent's form: a writer for every fifty rows, two rows on each prompt, three readers for each row.
 Each step runs in a process of its own, so that its memory is its own, on SQLite as an instance has it (WAL,
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,6 +33,8 @@ from app.operations.import_dataset import ImportTerms, import_dataset  # noqa: E
 from hits.clock import SystemClock  # noqa: E402
 from hits.db import engine_for  # noqa: E402
 from hits.manifest import SplitTerms  # noqa: E402
+from hits.predictions import Attribution, ModelUnavailable, Prediction  # noqa: E402
+from inference.target import ModelCard, ModelInput  # noqa: E402
 
 LABELS = ("negative", "positive", "neutral")
 KEY = "a key of the benchmark"
@@ -125,11 +127,41 @@ def exported(session: Session, folder: Path) -> None:
     )
 
 
+def looked_at(session: Session, folder: Path) -> None:
+    from app.operations.measure_bias import measure_bias
+
+    measure_bias(session, SystemClock(), "sentiment", 1)
+
+
+def answered(session: Session, folder: Path) -> None:
+    """Measure on the training split, the largest one; a model that thinks would only add its own time."""
+    from app.operations.measure_models import measure_model
+    from hits.measures.sets import split_set
+    from hits.states import Split
+
+    split = split_set(session, "sentiment", 1, Split.TRAIN)
+    measure_model(session, SystemClock(), AlwaysPositive(), split, model_task="sentiment")
+
+
+class AlwaysPositive:
+    """A target model that does not read."""
+
+    model_id, revision, card = "always", "one", ModelCard("always", "one", LABELS)
+
+    def predict_all(self, inputs: Sequence[ModelInput]) -> list[Prediction]:
+        return [Prediction("always", "one", "positive", {"positive": 1.0}, 0.0) for _ in inputs]
+
+    def explain(self, item: ModelInput, target: str, method: str | None = None) -> Attribution:
+        raise ModelUnavailable("it explains nothing")
+
+
 STEPS: dict[str, Callable[[Session, Path], None]] = {
     "import": imported,
     "stats": figures,
     "freeze": frozen,
     "export": exported,
+    "bias": looked_at,
+    "measure": answered,
 }
 
 

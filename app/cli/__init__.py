@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "export": ("app.cli.export:export", "Write frozen rounds as a data set, or a running one as JSON lines."),
     "import": ("app.cli.imports:import_", "Take a published data set in as a past round."),
     "model": ("app.cli.model:group", "Target models: list, evaluate, train, archive, serve."),
+    "measure": ("app.cli.measure:group", "Models by rounds and base sets; bias of the data."),
     "serve": ("app.cli.serve:serve", "Run the dynahit service."),
     "marketplace": ("app.cli.marketplace:marketplace", "Run and operate the marketplace."),
     "db": ("flask_migrate.cli:db", "Bring the database to another version of its tables."),

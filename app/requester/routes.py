@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.requester import batches, practice, readers, views
+from app.requester import batches, matrix, practice, readers, views
 from app.requester.views import bp
 
-__all__ = ["batches", "bp", "practice", "readers", "views"]
+__all__ = ["batches", "bp", "matrix", "practice", "readers", "views"]
