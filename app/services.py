@@ -54,6 +54,11 @@ class Services:
         if start is not None:
             start()
 
+    def started_engine(self) -> Engine:
+        """Return the model, which loads in the background of this process if it has not."""
+        self.start_engine()
+        return self.engine
+
     def model_state(self) -> str:
         """Return ``ready``, ``loading``, ``failed`` or ``stopped``; an engine that does not say is ready."""
         state = getattr(self.engine, "state", None)

@@ -50,7 +50,7 @@ _ATTEMPTS = (
     .where(Attempt.hit_id == bindparam("of_hit"), Attempt.worker_id == bindparam("of_worker"))
     .order_by(Attempt.id)
 )
-#: Begins the failure of a text that no model can read, so that it is not asked about again.
+#: Begins the failure of a text that no model can read, or need read any more, so that it is not asked about again.
 UNREADABLE = "unreadable: "
 
 _ENTITY_ID = re.compile(r"[A-Z0-9]{1,64}")
@@ -303,6 +303,14 @@ def ask_again(session: Session, attempt: Attempt, now: datetime) -> bool:
     attempt.asked_at = now
     session.flush()
     return True
+
+
+def give_up(session: Session, attempt: Attempt, now: datetime) -> None:
+    """Let nobody ask again about a text that was handed in unseen and has no answer. Flushes, never commits."""
+    _lock_attempt(session, attempt)
+    if attempt.state is AttemptState.UNANSWERED or _was_interrupted(attempt, now):
+        _give_back(attempt, f"{UNREADABLE}left out by the requester")
+        session.flush()
 
 
 def unusable(spec: TaskSpec, prediction: Prediction, context: Mapping[str, str]) -> str | None:

@@ -16,8 +16,9 @@ from typing import Any, Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from hits.arms import plans
 from hits.errors import Refused
-from hits.export.stored import HASHED, StoredExample
+from hits.export.stored import StoredExample, hashed
 from hits.models import Context, GoldItem, HitBatch, ModelVersion, Round
 from hits.tasks import task
 
@@ -81,7 +82,7 @@ class Digest:
 
     def add(self, stored: StoredExample) -> None:
         """Take the next example in."""
-        self._hash.update(_canonical({name: getattr(stored, name) for name in HASHED}) + b"\n")
+        self._hash.update(_canonical(hashed(stored)) + b"\n")
         self.examples += 1
         self.votes += len(stored.votes)
         self.splits[stored.split.value if stored.split is not None else ""] += 1
@@ -127,7 +128,7 @@ def made_of(
         },
         "round": round_.number,
         "frozen_at": frozen_at.isoformat(),
-        "configuration": {name: getattr(round_, name) for name in _ROUND_FIELDS},
+        "configuration": {name: getattr(round_, name) for name in _ROUND_FIELDS} | _arms(session, round_),
         "batches": [{name: _plain(getattr(one, name)) for name in _BATCH_FIELDS} for one in _distinct(batches)],
         "origin": round_.origin,
         "contexts": _set_of(contexts),
@@ -139,6 +140,12 @@ def made_of(
         "splits": split | {"counts": dict(sorted(digest.splits.items()))},
         "code": dict(code),
     }
+
+
+def _arms(session: Session, round_: Round) -> dict[str, Any]:
+    """Return every plan of a round's arms, with its shares; nothing for a round without arms."""
+    found = [{"version": one.version, "seed": one.seed, "arms": one.arms} for one in plans(session, round_.id)]
+    return {"arms": found} if found else {}
 
 
 def sha256_of(manifest: Mapping[str, Any]) -> str:

@@ -41,7 +41,9 @@ def run(once: bool, interval: float | None, plan: bool) -> None:
     opening = True
     with _stopped_by_signals() as stop:
         while not stop.is_set():
-            report = jobs_pass(db.session(), here.mturk, here.settings, here.clock, open_validation=opening)
+            report = jobs_pass(
+                db.session(), here.mturk, here.settings, here.clock, open_validation=opening, model=here.started_engine
+            )
             db.session.remove()
             _say(report, said)
             said = report.findings

@@ -148,7 +148,7 @@ def _take_over(
     if seen.status == "Approved" and row.approved_at is None:
         approve.record_approval(session, row, seen.approval_time or now)
     if row.state is not AssignmentState.REJECTED and row.review_reason in (None, *UNFINISHED):
-        found.examples += _add_examples(session, hit, row, now)
+        found.examples += add_examples(session, hit, row, now)
         if hit.batch.kind is HitKind.VALIDATION:
             found.votes += validations.count_votes(session, row, now)
         if hit.batch.kind is HitKind.QUALIFICATION:
@@ -187,9 +187,11 @@ def _doubt(session: Session, hit: Hit, row: Assignment, now: datetime) -> str | 
         return None
     # The page's last step was skipped, but what was done before is stored.
     if hit.batch.kind is HitKind.CREATION:
-        if not _answered(session, row):
+        stands = progress(session, row, now)
+        # Without a model in the loop the text is the work, whatever became of the question to a model.
+        if not (stands.unseen and stands.attempts) and not _answered(session, row):
             return NO_WORK
-        return None if progress(session, row, now).can_submit else NOT_FINISHED
+        return None if stands.can_submit else NOT_FINISHED
     if hit.batch.kind is HitKind.QUALIFICATION:
         return NO_WORK
     votes = validations.draft_votes(session, row)
@@ -210,7 +212,8 @@ def _answered(session: Session, row: Assignment) -> Sequence[Attempt]:
     ).all()
 
 
-def _add_examples(session: Session, hit: Hit, row: Assignment, now: datetime) -> int:
+def add_examples(session: Session, hit: Hit, row: Assignment, now: datetime) -> int:
+    """Make examples of the answered texts of a collected assignment that are none yet; return how many. Flushes."""
     if hit.batch.kind is not HitKind.CREATION or hit.context_id is None:
         return 0
     attempts = _answered(session, row)

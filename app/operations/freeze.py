@@ -18,6 +18,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
+from app.operations.answer_unseen import waiting_unseen
 from hits.clock import Clock
 from hits.errors import HitsError, Refused
 from hits.export import find_round
@@ -353,6 +354,11 @@ def missing_to_freeze(session: Session, round_: Round) -> list[str]:
     )
     if waiting:
         missing.append(f"{_counted(waiting, 'practice example')} that no reviewer has graded")
+    if count := len(waiting_unseen(session, None, round_id=round_.id)):
+        missing.append(
+            f"{_counted(count, 'text')} written unseen that no model has answered; `dynahit jobs run` asks again,"
+            f" `dynahit round arms {round_.task_code} {round_.number} --leave-out` asks no more"
+        )
     if not sum(verdicts.values()):
         missing.append("it has no examples")
     return missing

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from app.operations.answer_unseen import answer_unseen, waiting_unseen
 from app.operations.approve import approve_submitted
 from app.operations.close_round import finish_closing
 from app.operations.collect import collect
@@ -26,6 +27,7 @@ from hits.clock import Clock
 from hits.errors import HitsError, trace_of
 from hits.mturk.client import MTurk
 from hits.mturk.errors import MTurkUnavailable, RequirementsMismatch
+from hits.predictions import Predictor
 from payments.errors import PaymentsError
 
 log = logging.getLogger(__name__)
@@ -39,6 +41,7 @@ class PassReport:
     everybody; no more may be opened until a person has looked.
     """
 
+    asked: int = 0
     submitted: int = 0
     examples: int = 0
     votes: int = 0
@@ -66,6 +69,7 @@ class PassReport:
         """Whether anything was done."""
         return any(
             (
+                self.asked,
                 self.submitted,
                 self.examples,
                 self.votes,
@@ -87,6 +91,7 @@ class PassReport:
 
     def __str__(self) -> str:
         counts = {
+            "texts written unseen that a model has answered": self.asked,
             "submitted": self.submitted,
             "examples": self.examples,
             "votes": self.votes,
@@ -109,10 +114,27 @@ class PassReport:
 
 
 def jobs_pass(
-    session: Session, mturk: MTurk, settings: Settings, clock: Clock, *, open_validation: bool = True
+    session: Session,
+    mturk: MTurk,
+    settings: Settings,
+    clock: Clock,
+    *,
+    open_validation: bool = True,
+    model: Callable[[], Predictor] | None = None,
 ) -> PassReport:
-    """Run every step once. A step that fails becomes a finding with its cause and does not stop the others."""
+    """Run every step once. A step that fails becomes a finding with its cause and does not stop the others.
+
+    ``model`` starts what answers texts that were written unseen; it is called when there are such texts.
+    """
     report = PassReport()
+
+    def asking() -> None:
+        if model is None or not waiting_unseen(session, clock.now(), limit=1):
+            session.rollback()
+            return
+        done = answer_unseen(session, model(), clock)
+        report.asked = done.answered
+        report.findings += done.findings
 
     def collecting() -> None:
         found = collect(session, mturk, settings, clock)
@@ -173,6 +195,7 @@ def jobs_pass(
         # Whatever is to be kept was committed; what is open here was only read.
         session.rollback()
 
+    _step(session, report, "asking about texts written unseen", asking)
     _step(session, report, "collecting", collecting)
     _step(session, report, "approving", approving)
     _step(session, report, "deciding", deciding)

@@ -11,6 +11,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from app.finance.plots import LOCK, without_styles
+from app.operations.round_arms import RoundArms
 from app.operations.round_stats import RoundStats
 from hits.rates import Rate
 from hits.validations.readers import Reader
@@ -60,6 +61,20 @@ def seconds_per_item(found: RoundStats) -> str:
         axes.set_xlabel("median seconds for an item")
 
     return _drawn([one.pseudonym for one in people], fill)
+
+
+def arm_rates(found: RoundArms) -> str:
+    """Return MER and vMER of each arm that has examples, with their 95 % intervals."""
+    known = [one for one in found.arms if one.figures.examples]
+
+    def fill(axes: Any) -> None:
+        _points(axes, [one.figures.mer for one in known], 0, "MER", shift=-0.15)
+        _points(axes, [one.figures.vmer for one in known], 1, "vMER", shift=0.15)
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("per cent, with 95% interval")
+        axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+
+    return _drawn([one.name or "none" for one in known], fill)
 
 
 def _people(found: RoundStats) -> Sequence[Reader]:

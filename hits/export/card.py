@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hits.arms import Arm
 from hits.export.rows import CHANGES, NUMBER, SCHEMA_VERSION, TEXT, WHOLE, YES_NO, Column, Shape
 from hits.export.statistics import SplitFigures, Statistics
 from hits.states import Split
@@ -287,6 +288,13 @@ def _collected(manifest: Mapping[str, Any]) -> list[str]:
         " at most;"
         f" {said['non_fooling_percent']} of a hundred examples that did not fool the model were judged as well."
     )
+    for plan in said.get("arms", ()):
+        shares = sum(arm["share"] for arm in plan["arms"])
+        drawn = [f"`{arm['name']}` ({arm['share']} of {shares}: {Arm.of(arm).words})" for arm in plan["arms"]]
+        lines.append(
+            f"- Round {manifest['round']}: writers were drawn by lot for one of these arms, with seed {plan['seed']}"
+            f" (version {plan['version']}): {'; '.join(drawn)}."
+        )
     return lines
 
 

@@ -16,8 +16,8 @@ from hits.states import Verdict
 from hits.tasks import TaskSpec
 
 #: Rises when a column changes its name or meaning; CHANGES says what came with each.
-SCHEMA_VERSION: Final = 1
-CHANGES: Final = {1: "The first version."}
+SCHEMA_VERSION: Final = 2
+CHANGES: Final = {1: "The first version.", 2: "Each example tells its arm, in rounds that have arms."}
 
 _VALID: Final = frozenset({Verdict.VALID_AND_MODEL_WRONG, Verdict.VALID_AND_MODEL_RIGHT})
 
@@ -87,6 +87,7 @@ def columns(spec: TaskSpec, *, with_attributions: bool) -> dict[str, Column]:
         "seconds": Column(WHOLE, "Seconds from the opening of the page to the question to the model."),
         "writer": Column(TEXT, "Who wrote it, under a name of this export only; null where it is not known."),
         "round": Column(WHOLE, "The round of collection."),
+        "arm": Column(TEXT, "Of a round with arms: under which conditions it was written, as the card says."),
         "split": Column(TEXT, "train, dev, test or withheld."),
         "collected_on": Column(TEXT, "The UTC day on which the model was asked; null for imported examples."),
         "published_id": Column(TEXT, "Of an imported example: its name in the published set."),
@@ -135,6 +136,7 @@ class ExportedExample:
     seconds: int | None
     writer: str | None
     round: int
+    arm: str | None
     split: str
     collected_on: str | None
     published_id: str | None
@@ -228,6 +230,7 @@ def exported(spec: TaskSpec, task_version: int, stored: StoredExample, pseudonym
         seconds=stored.seconds,
         writer=pseudonyms.of(stored.writer),
         round=stored.round,
+        arm=stored.arm,
         split=stored.split.value if stored.split is not None else "withheld",
         collected_on=None if stored.origin is not None else f"{stored.asked_at:%Y-%m-%d}",
         published_id=stored.origin,

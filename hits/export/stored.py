@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from hits.models import Assignment, Attempt, Context, Example, Round, Vote, Worker
+from hits.models import ArmAssignment, Assignment, Attempt, Context, Example, Round, Vote, Worker
 from hits.models.people import is_unknown
 from hits.states import AttemptState, Split, Verdict
 
@@ -62,6 +62,8 @@ class StoredExample:
     origin: str | None
     published: dict[str, Any] | None
     votes: tuple[StoredVote, ...]
+    #: The conditions under which it was written (hits.arms); None in a round without arms.
+    arm: str | None = None
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ def stored_examples(session: Session, ids: Sequence[int]) -> list[StoredExample]
             Assignment.why,
             Attempt.hit_id,
             Attempt.worker_id,
+            ArmAssignment.arm,
             *(getattr(Attempt, name) for name in _OF_ATTEMPT),
         )
         .join(Attempt, Attempt.id == Example.attempt_id)
@@ -139,6 +142,10 @@ def stored_examples(session: Session, ids: Sequence[int]) -> list[StoredExample]
         .join(Context, Context.id == Example.context_id)
         .join(Worker, Worker.id == Example.writer_id)
         .join(Assignment, Assignment.id == Attempt.assignment_id)
+        .outerjoin(
+            ArmAssignment,
+            (ArmAssignment.round_id == Example.round_id) & (ArmAssignment.worker_id == Example.writer_id),
+        )
         .where(Example.id.in_(wanted))
     ).all()
     votes = _votes(session, wanted)
@@ -208,6 +215,7 @@ def _stored(row: Any, votes: list[StoredVote], why: str) -> StoredExample:
         origin=row.example_origin,
         published=row.published,
         votes=tuple(votes),
+        arm=row.arm,
     )
 
 
@@ -248,4 +256,10 @@ def _later_remarks(session: Session, hit_ids: set[int]) -> dict[tuple[int, int],
 
 #: What of an example a frozen round keeps, and its manifest hashes. A writer's remark is theirs: it goes with them when
 #: they are erased. Nor is where the database put the row a part of the data.
-HASHED: Final = tuple(field.name for field in fields(StoredExample) if field.name not in ("id", "why"))
+HASHED: Final = tuple(field.name for field in fields(StoredExample) if field.name not in ("id", "why", "arm"))
+
+
+def hashed(stored: StoredExample) -> dict[str, Any]:
+    """Return what the manifest's hash is over. An arm is there only where there is one, as before there were any."""
+    found = {name: getattr(stored, name) for name in HASHED}
+    return found if stored.arm is None else found | {"arm": stored.arm}

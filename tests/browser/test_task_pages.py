@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.extensions import db
 from app.factory import create_app
 from app.settings import Settings
+from hits.arms import Arm, set_arms
 from hits.clock import SystemClock
 from hits.db import Base, engine_for
 from hits.models import Attempt, Hit, Vote
@@ -164,6 +165,36 @@ def test_a_writer_fools_a_classifier_sees_the_words_and_submits(world: World, pa
     assert violations(page) == []
     frame.click("#model-answer button:text-is('Submit')")
     frame.wait_for_selector("h1:has-text('Submitted')")
+
+
+def test_who_writes_without_a_model_hands_in_one_text_and_sees_nothing_of_what_a_model_says(
+    world: World, page: Any
+) -> None:
+    with patch.object(factories, "NOON", datetime.now(UTC)), world.sessions() as session:
+        round_ = factories.make_round(session, number=7)
+        set_arms(session, round_, [Arm("control", 1, model_in_loop=False)], seed=1, by="ada", now=factories.NOON)
+        hit = factories.make_hit(session, batch=factories.make_batch(session, round=round_))
+        session.commit()
+        session.expunge_all()
+    frame = opened(page, world.framed(hit, "ACONTROL"))
+    seen_whole(page, frame, "h1.goal", "#ask textarea", "button:has-text('Finish this statement')")
+    assert violations(page) == []
+    frame.focus("#statement")
+    page.keyboard.type(FOOLING["sentiment"]["statement"])
+    page.keyboard.press("Control+Enter")
+    frame.wait_for_selector("#model-answer[data-done]")
+
+    assert frame.inner_text("#said") == "Your statement is stored. You can submit now."
+    assert frame.evaluate("document.activeElement.id") == "verdict"
+    assert "fooled" not in frame.inner_text(".hit-main").lower()
+    assert world.rows(Attempt)[-1].fooled
+    assert violations(page) == []
+    page.set_viewport_size({"width": 375, "height": 700})
+    narrow = opened(page, world.framed(hit, "ACONTROL", width=340, height=620))
+    assert wider_than_its_frame(narrow) == 0
+    narrow.fill("#why", "Nothing worked.")
+    narrow.click("#model-answer button:text-is('Submit')")
+    narrow.wait_for_selector("h1:has-text('Submitted')")
 
 
 def test_an_answer_is_marked_by_keyboard_alone_and_every_step_is_announced(world: World, page: Any) -> None:

@@ -40,7 +40,7 @@ def with_arms(session: Session, *arms: Arm, seed: int = 7) -> Round:
 # The drawing
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(numbers=shares, seed=st.integers(0, 2**31), people=st.integers(1, 120))
 def test_no_arm_is_ever_further_from_its_share_than_one_block_allows(
     numbers: list[int], seed: int, people: int
@@ -54,7 +54,7 @@ def test_no_arm_is_ever_further_from_its_share_than_one_block_allows(
         assert abs(counts[arm.name] - exact) < places_in_a_block
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(numbers=shares, seed=st.integers(0, 2**31), number=st.integers(0, 50))
 def test_a_block_holds_every_arm_as_often_as_its_share_says(numbers: list[int], seed: int, number: int) -> None:
     arms = arms_with(numbers)

@@ -17,6 +17,7 @@ from hits.errors import InvalidAnswer, InvalidInput, NotFound
 from hits.predictions import AnswerSpan, Attribution, MemberAnswer, ModelUnavailable, Prediction, WordAttribution
 from hits.tasks import AnswerKind, task
 from inference.engine import EngineSettings, InProcessEngine, ModelSource, embedded_source, engine_for
+from inference.ensembles import Ensemble, Majority
 from inference.errors import (
     BadModelAnswer,
     BaseWeightsMissing,
@@ -590,3 +591,34 @@ def test_a_hundred_people_at_once_all_get_an_answer_or_are_told_to_come_back(sta
     counts = engine.counts()["predict"]
     assert counts.answered == answers.count("positive")
     assert (counts.failed, counts.timed_out, counts.waiting) == (0, 0, 0)
+
+
+def test_one_member_of_an_ensemble_answers_alone_by_its_configured_name() -> None:
+    class Other(FakeModel):
+        model_id = "other"
+        card = ModelCard("other", "1", LABELS)
+
+    says = {"fine": lambda: replace(GOOD, model_id="other")}
+    source = ModelSource(
+        AnswerKind.TEXT,
+        ("statement",),
+        LABELS,
+        lambda: Ensemble([FakeModel(), Other(**says)], Majority()),
+        reference="ensemble:majority(served:fake, served:other)",
+        members=("served:fake", "served:other"),
+    )
+    engine = InProcessEngine({"sentiment": source}, QUICK)
+    engine.start()
+    try:
+        assert engine.wait_until_settled(5).name == "ready"
+        alone = engine.of_model("sentiment", "served:other").predict("sentiment", {"statement": "fine"})
+        together = engine.of_model("sentiment", source.reference).predict("sentiment", {"statement": "fine"})
+        ahead = engine.of_model("sentiment", "served:fake").ask_ahead("sentiment", {"statement": "fine"}).answer()
+
+        assert (alone.model_id, alone.members) == ("other", ())
+        assert ahead.model_id == "fake"
+        assert len(together.members) == 2
+        with pytest.raises(ModelNotLoaded, match="served:far does not answer for the task 'sentiment'"):
+            engine.of_model("sentiment", "served:far")
+    finally:
+        engine.stop()

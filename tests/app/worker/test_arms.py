@@ -136,7 +136,8 @@ def test_nothing_that_a_browser_sends_decides_about_the_arm(
     forged = {"arm": "explained", "model_in_loop": "1", "explanations": "1", "plan_id": "1", "place": "7"}
     page = open_page(client, hit, **forged)
     token = token_in(page)
-    answer = ask(client, token, "The good old queue again.", **forged)
+    fields = {"token": token, "statement": "The good old queue again.", **forged}
+    answer = client.post("/work/attempts", data=fields)
     explained = client.post(f"/work/attempts/{rows(Attempt)[0].public_id}/explanation", data={"token": token, **forged})
 
     assert [(row.arm, row.place) for row in rows(ArmAssignment)] == [("control", 0)]
@@ -169,7 +170,7 @@ def test_a_preview_tells_what_may_be_drawn_and_that_the_pay_is_the_same(
     give_arms(session_factory, CONTROL, Arm("explained", 1), PLAIN)
     query = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "hitId": hit.mturk_hit_id or ""}
     preview = client.get(f"/work/{hit.reference}", query_string=query)
-    groups = BeautifulSoup(preview.text, "lxml").find(attrs={"aria-labelledby": "groups"})
+    groups = BeautifulSoup(preview.text, "lxml").find("section", attrs={"aria-labelledby": "groups"})
 
     assert groups is not None
     said = " ".join(groups.get_text(" ", strip=True).split())

@@ -76,4 +76,4 @@ def test_an_edition_is_another_with_another_licence_round_or_option() -> None:
     ]
 
     assert len({EDITION.identity, *(one.identity for one in others)}) == 4
-    assert EDITION.version == "1.1.0"
+    assert EDITION.version == "2.1.0"
