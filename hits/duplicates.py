@@ -96,29 +96,43 @@ def copied(text: str, source: str) -> Copied:
     return Copied(covered / len(words) if words else 0.0, longest)
 
 
+@dataclass(frozen=True)
+class Known:
+    """A text with what it is found by, made once however often it is looked for."""
+
+    text: str
+    words: str
+    bands: tuple[int, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Known:
+        """Return a text with its words and bands."""
+        return cls(text, normalised(text), bands_of(text))
+
+
 class Seen:
-    """Texts met so far, for finding those that nearly repeat one of them; some hundred bytes each beside the text."""
+    """Texts met so far, by a key each, for finding those that nearly repeat one; a kilobyte each beside the text."""
 
     def __init__(self) -> None:
         self._words: dict[str, Any] = {}
         self._bands: dict[int, tuple[str, Any]] = {}
 
-    def same(self, text: str) -> Any | None:
+    def same(self, one: Known) -> Any | None:
         """Return the key of the first text of the same words, None without."""
-        return self._words.get(normalised(text))
+        return self._words.get(one.words)
 
-    def near(self, text: str) -> tuple[Any, float] | None:
+    def near(self, one: Known) -> tuple[Any, float] | None:
         """Return the key of the likest text among those that share a band, and how like it is; None without."""
-        found = {key: other for band in bands_of(text) for other, key in [self._bands.get(band, ("", None))] if other}
-        scored = [(similarity(text, other), key) for key, other in found.items()]
-        best = max(scored, key=lambda one: one[0], default=None)
+        found = {key: other for other, key in filter(None, map(self._bands.get, one.bands))}
+        scored = [(similarity(one.text, other), key) for key, other in found.items()]
+        best = max(scored, key=lambda pair: pair[0], default=None)
         return (best[1], best[0]) if best is not None and best[0] >= NEAR else None
 
-    def add(self, text: str, key: Any) -> None:
+    def add(self, one: Known, key: Any) -> None:
         """Keep a text; of several that share a band the first stays."""
-        self._words.setdefault(normalised(text), key)
-        for band in bands_of(text):
-            self._bands.setdefault(band, (text, key))
+        self._words.setdefault(one.words, key)
+        for band in one.bands:
+            self._bands.setdefault(band, (one.text, key))
 
 
 def text_of(fields: Mapping[str, str]) -> str:

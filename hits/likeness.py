@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from sqlalchemy import case, func, insert, select
+from sqlalchemy import bindparam, case, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -33,6 +33,22 @@ FIELDS: Final = {
     "keystrokes": "browser_keys",
     "typing_seconds": "browser_seconds",
 }
+
+
+_shared = func.count().label("shared")
+#: Built once, as every question to the model asks them.
+_MOST_SHARED: Final = (
+    select(TextBand.example_id, _shared)
+    .where(TextBand.round_id == bindparam("round_id"), TextBand.band.in_(bindparam("bands", expanding=True)))
+    .group_by(TextBand.example_id)
+    .order_by(_shared.desc(), TextBand.example_id)
+    .limit(LOOKED_AT)
+)
+_ANSWERS: Final = (
+    select(Example.id, Attempt.answer)
+    .join(Attempt, Attempt.id == Example.attempt_id)
+    .where(Example.id.in_(bindparam("ids", expanding=True)))
+)
 
 
 @dataclass(frozen=True)
@@ -229,21 +245,10 @@ def _nearest(
     session: Session, spec: TaskSpec, round_id: int, text: str, bands: Sequence[int]
 ) -> tuple[int, float] | None:
     """Return the example that is likest, and how like, among those that share most bands; None below NEAR."""
-    shared = func.count().label("shared")
-    candidates = session.execute(
-        select(TextBand.example_id, shared)
-        .where(TextBand.round_id == round_id, TextBand.band.in_(bands))
-        .group_by(TextBand.example_id)
-        .order_by(shared.desc(), TextBand.example_id)
-        .limit(LOOKED_AT)
-    ).all()
+    candidates = session.execute(_MOST_SHARED, {"round_id": round_id, "bands": bands}).all()
     if not candidates:
         return None
-    answers = session.execute(
-        select(Example.id, Attempt.answer)
-        .join(Attempt, Attempt.id == Example.attempt_id)
-        .where(Example.id.in_([row.example_id for row in candidates]))
-    )
+    answers = session.execute(_ANSWERS, {"ids": [row.example_id for row in candidates]})
     scored = [(similarity(text, written_text(spec, row.answer)), -row.id) for row in answers]
     best, example_id = max(scored)
     return (-example_id, best) if best >= NEAR else None

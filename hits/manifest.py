@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from hits.arms import plans
 from hits.errors import Refused
 from hits.export.stored import StoredExample, hashed
-from hits.models import Context, GoldItem, HitBatch, ModelVersion, Round
+from hits.models import Context, ContextUpload, GoldItem, HitBatch, ModelVersion, Round
 from hits.tasks import task
 
 #: Rises when a part of the manifest changes its name or meaning.
@@ -115,6 +115,11 @@ def made_of(
         .order_by(Context.digest)
         .execution_options(yield_per=5000)
     )
+    uploads = session.execute(
+        select(ContextUpload.source, ContextUpload.licence, ContextUpload.file_sha256, ContextUpload.added)
+        .where(ContextUpload.round_id == round_.id)
+        .order_by(ContextUpload.file_sha256, ContextUpload.id)
+    ).all()
     gold = session.execute(select(GoldItem.digest, GoldItem.label).where(GoldItem.round_id == round_.id))
     batches = session.scalars(select(HitBatch).where(HitBatch.round_id == round_.id).order_by(HitBatch.id)).all()
     split = asdict(terms) | {"shares": list(terms.shares), "exclusive_writers": len(terms.exclusive_writers)}
@@ -132,6 +137,9 @@ def made_of(
         "batches": [{name: _plain(getattr(one, name)) for name in _BATCH_FIELDS} for one in _distinct(batches)],
         "origin": round_.origin,
         "contexts": _set_of(contexts),
+        "context_uploads": [
+            {"source": row[0], "licence": row[1], "file_sha256": row[2], "contexts": row[3]} for row in uploads
+        ],
         "gold": _set_of(sorted(f"{row[0]} {row[1]}" for row in gold)),
         "examples": {"count": digest.examples, "sha256": digest.sha256},
         "votes": digest.votes,

@@ -197,7 +197,9 @@ def _show_list(found: RoundContexts, most: int | None) -> None:
         click.echo(
             f"Upload {one.id}: {one.added:,} contexts of {one.file_name}, from {one.source}, licence {one.licence}."
         )
-    table = Table("context", "held", "used", "ex.", "fooled", "sound", "failed", "unsure", "text")
+    table = Table(
+        "context", "held", "used", "ex.", "fooled", "sound", "failed", "unsure", "text", box=None, pad_edge=False
+    )
     for context in found.contexts[:most]:
         table.add_row(*_cells(context, hidden=spec.content_warning is not None))
     console = Console()

@@ -16,11 +16,20 @@ from rich.text import Text
 
 from app.cli.wage_topup import topup
 from app.extensions import db
-from app.operations.launch import LaunchPlan, LaunchResult, LaunchTerms, launch_batch, plan_launch
+from app.operations.launch import (
+    LaunchPlan,
+    LaunchResult,
+    LaunchTerms,
+    contexts_of_round,
+    launch_batch,
+    plan_launch,
+)
 from app.operations.review import approve_reviewed, expire_batch, open_hits, plan_review
 from app.operations.status import BatchStatus, batch_statuses
 from app.services import services
-from hits.contexts import read_contexts
+from hits.contexts import STRATEGIES, read_contexts
+from hits.contexts.selection import LEAST_USED
+from hits.errors import NotFound
 from hits.money import ZERO, display, usd
 from hits.states import HitKind
 from hits.tasks import TaskSpec, task
@@ -35,7 +44,17 @@ group.add_command(topup)
 @click.option(
     "--contexts",
     type=click.Path(path_type=Path),
-    help="JSON lines file, one context per line. Only a task without contexts needs none.",
+    help="File of contexts, JSON lines or CSV; without it, those that the round holds.",
+)
+@click.option(
+    "--contexts-by",
+    type=click.Choice(list(STRATEGIES)),
+    default=LEAST_USED,
+    show_default=True,
+    help="How contexts are chosen for the HITs.",
+)
+@click.option(
+    "--per-context", type=int, default=0, metavar="N", help="No context gets more than N HITs of the round; 0: any."
 )
 @click.option("--hits", type=int, required=True, help="How many HITs.")
 @click.option("--reward", required=True, metavar="DOLLARS", help="Pay for each approved assignment.")
@@ -88,6 +107,8 @@ def launch(
     task_code: str,
     round_number: int,
     contexts: Path | None,
+    contexts_by: str,
+    per_context: int,
     hits: int,
     reward: str,
     bonus: str,
@@ -136,10 +157,13 @@ def launch(
         streak_bonus=usd(streak[1]) if streak else ZERO,
         sure_percent=sure[0] if sure else 0,
         sure_bonus=usd(sure[1]) if sure else ZERO,
+        contexts_by=contexts_by,
+        per_context=per_context,
+        of_round=contexts is None and bool(task(task_code).context_fields),
     )
     here = services()
     session = db.session()
-    read = contexts_from(contexts, task(task_code))
+    read = contexts_from(contexts, task(task_code), round_number)
     plan = plan_launch(session, here.mturk, here.settings, here.clock, terms, read)
     if plan_only:
         if as_json:
@@ -180,14 +204,23 @@ def launch(
         click.echo(f"{plan.held_hits} more wait: `dynahit round pilot {task_code} {round_number}` shows how it went.")
 
 
-def contexts_from(path: Path | None, spec: TaskSpec) -> list[dict[str, str]]:
-    """Return the contexts of a file, or the one empty context of a task that has none. Raises UsageError without."""
+def contexts_from(path: Path | None, spec: TaskSpec, number: int) -> list[dict[str, str]]:
+    """Return the contexts of a file, else those of the round, or the one empty context of a task that has none.
+
+    Raises UsageError when there is neither a file nor such a round.
+    """
     if path is not None:
         return read_contexts(path, spec)
-    if spec.context_fields:
+    if not spec.context_fields:
+        return [{}]
+    try:
+        return contexts_of_round(db.session(), spec.code, number)
+    except NotFound as error:
         names = ", ".join(repr(item.name) for item in spec.context_fields)
-        raise click.UsageError(f"The {spec.code} task needs --contexts: a file with a JSON object of {names} per line.")
-    return [{}]
+        raise click.UsageError(
+            f"The {spec.code} task needs --contexts: a file with a JSON object of {names} per line, as"
+            f" round {number} is not there and holds none."
+        ) from error
 
 
 @group.command("status")

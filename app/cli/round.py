@@ -164,6 +164,8 @@ def show_stats(found: RoundStats, console: Console) -> None:
     for verdict in Verdict:
         table.add_row(verdict.value, str(rates.verdicts.get(verdict, 0)))
     console.print(table)
+    texts = found.likeness
+    console.print(Text(f"Near duplicates: {in_words(texts.near)}; copies of the context: {in_words(texts.copied)}"))
     for reason, count in found.waiting.items():
         console.print(Text(f"{count}: {reason}"))
     if not found.readers:

@@ -15,6 +15,7 @@ from app.operations.close_round import finish_closing
 from app.operations.collect import collect
 from app.operations.decide import decide_pending
 from app.operations.grant import settle_grants
+from app.operations.measure_examples import measure_new_examples
 from app.operations.plan_payouts import plan_payouts
 from app.operations.practice import tell_writers
 from app.operations.promote import promote_validators
@@ -183,6 +184,9 @@ def jobs_pass(
         report.taken_off = done.expired + done.withdrawn
         report.findings += done.findings
 
+    def comparing() -> None:
+        measure_new_examples(session)
+
     def reconciling() -> None:
         if is_due(session, mturk.endpoint, settings, clock):
             run = reconcile_and_tell(session, mturk, settings, clock)
@@ -208,6 +212,7 @@ def jobs_pass(
     _step(session, report, "taking closed rounds off the site", taking_off)
     if open_validation:
         _step(session, report, "opening validation HITs", opening)
+    _step(session, report, "comparing texts", comparing)
     _step(session, report, "reconciling", reconciling)
     return report
 

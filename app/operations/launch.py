@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
 import ipaddress
 import json
 import random
@@ -27,9 +26,12 @@ from app.operations.validation_hits import below_floor as validation_below_floor
 from app.operations.validation_hits import reader_terms
 from app.settings import Settings
 from hits.clock import Clock
+from hits.contexts import Candidate, Usage, choose, strategy, usage_of
+from hits.contexts.selection import LEAST_USED, UNCERTAINTY
 from hits.errors import InvalidInput, Refused
+from hits.export import find_round
 from hits.frozen import require_collecting
-from hits.models import Context, Hit, HitBatch, Round
+from hits.models import Context, Hit, HitBatch, RetiredContext, Round
 from hits.money import CENT, ZERO, display, rounded, usd
 from hits.mturk.client import MTurk, Requirement
 from hits.mturk.errors import InsufficientFunds
@@ -99,6 +101,11 @@ class LaunchTerms:
     sure_bonus: Decimal = ZERO
     #: How many HITs are created first; the others wait for a person's word. 0: all at once.
     pilot: int = 0
+    #: How contexts are chosen (hits.contexts.STRATEGIES), the most HITs of the round that one may have (0: any number),
+    #: and whether they are all that the round holds, so that the launch stays the same one when others are added.
+    contexts_by: str = LEAST_USED
+    per_context: int = 0
+    of_round: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", usd(self.reward))
@@ -122,6 +129,7 @@ class LaunchTerms:
             "assignment_minutes": (1, 7 * 24 * 60),
             "seed": (0, 2**31 - 1),
             "practice": (0, 100),
+            "per_context": (0, MAX_HITS),
         }
         for field, (least, most) in limits.items():
             value = getattr(self, field)
@@ -131,6 +139,7 @@ class LaunchTerms:
             raise InvalidInput(
                 f"The pilot has {self.pilot:,} of {self.hits:,} HITs; it must have at least 1 and leave at least 1."
             )
+        strategy(self.contexts_by)
         if self.minutes > self.assignment_minutes:
             raise InvalidInput(
                 f"The HIT takes {self.minutes} minutes, but workers would have only {self.assignment_minutes}."
@@ -182,6 +191,8 @@ class LaunchPlan:
     over_budget: str | None = None
     #: Of the missing ones, those that wait behind a pilot for `dynahit round release`.
     held_hits: int = 0
+    #: By which scores contexts were chosen, in a sentence; empty where none were asked for.
+    scored: str = ""
 
     @property
     def cost(self) -> Decimal:
@@ -228,11 +239,17 @@ class LaunchPlan:
                 f" `dynahit round release {self.terms.task_code} {self.terms.round_number}`. Money is set aside for"
                 " all of them."
             )
-        if self.most_hits_per_context > 1:
+        if self.batch_id is None and self.terms.contexts_by != LEAST_USED:
+            found.append(f"Contexts are chosen by {self.terms.contexts_by}: {strategy(self.terms.contexts_by).about}.")
+        if self.scored:
+            found.append(self.scored)
+        if self.most_hits_per_context > 1 and self.terms.contexts_by == LEAST_USED:
             found.append(
                 "There are fewer contexts than HITs: contexts are used again, the least used first,"
                 f" up to {self.most_hits_per_context} times here."
             )
+        elif self.most_hits_per_context > 1:
+            found.append(f"Contexts are used again, up to {self.most_hits_per_context} times here.")
         if self.terms.assignments >= self.many_assignments_from and self.fee_percent > self.base_percent:
             found.append(
                 f"{self.terms.assignments} assignments per HIT: from {self.many_assignments_from} on the fee on the"
@@ -319,11 +336,12 @@ def plan_launch(
     if terms.quiz:
         accepted_versions(session, kind_of(QuizFor.WRITER, spec.code))
     batch = session.scalar(select(HitBatch).where(HitBatch.key == batch_key(terms, checked, mturk.endpoint)))
+    scored = ""
     if batch is None:
         _require_state(session, round_, terms, clock.now())
         batch_id, existing, missing = None, 0, terms.hits
         held = terms.hits - terms.pilot if terms.pilot else 0
-        chosen = _choose(session, spec, round_, checked, terms)
+        chosen, scored = _choose(session, spec, round_, checked, terms, clock.now())
         pairs = [(_shown(checked[index]), label) for index, label in chosen]
     else:
         batch_id = batch.id
@@ -377,6 +395,7 @@ def plan_launch(
         below_floor=() if batch_id is not None else below_floor(settings, terms),
         balance=mturk.balance(),
         held_hits=held,
+        scored=scored,
     )
     return replace(plan, over_budget=_over_budget(session, plan, clock.now()))
 
@@ -453,13 +472,15 @@ def batch_key(terms: LaunchTerms, contexts: Iterable[Mapping[str, str]], endpoin
     # changes nothing that is offered.
     del given["wage_reason"]
     later = ("practice", "quiz", "requirements", "streak_length", "streak_bonus", "sure_percent", "sure_bonus", "pilot")
-    for field in later:
+    for field in (*later, "per_context", "of_round"):
         if not given[field]:
             del given[field]
+    if given["contexts_by"] == LEAST_USED:
+        del given["contexts_by"]
     parts = {
         **{key: str(value) for key, value in given.items()},
         "endpoint": endpoint,
-        "contexts": [digest_of(context) for context in contexts],
+        "contexts": [] if terms.of_round else [digest_of(context) for context in contexts],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -567,36 +588,63 @@ def _choose(
     round_: Round | None,
     contexts: Sequence[Mapping[str, str]],
     terms: LaunchTerms,
-) -> list[tuple[int, str]]:
-    """Return a context and a goal for each HIT: least used contexts first, goals balanced, ties by the seed."""
+    now: datetime,
+) -> tuple[list[tuple[int, str]], str]:
+    """Return a context and a goal for each HIT, goals balanced, ties by the seed; and by which scores, in a sentence.
+
+    Raises InvalidInput when not so many HITs can be given a context.
+    """
     digests = [digest_of(context) for context in contexts]
-    used: Counter[tuple[str, str | None]] = Counter()
-    if round_ is not None:
-        for digest, goal in session.execute(
-            select(Context.digest, Hit.goal_label)
-            .join(Hit, Hit.context_id == Context.id)
-            .where(Context.round_id == round_.id)
-        ):
-            used[digest, goal] += 1
-            used[digest, None] += 1
+    usage = usage_of(session, round_.id, now) if round_ is not None else Usage({}, Counter())
+    candidates = [usage.candidates.get(digest, Candidate()) for digest in digests]
     chance = random.Random(f"{terms.seed}:{terms.name}")  # noqa: S311 - a fair order, not a secret
     order = list(range(len(contexts)))
     chance.shuffle(order)
     labels = list(spec.goals)
     chance.shuffle(labels)
+    scored = _scored(terms, usage, candidates)
+    by = strategy(terms.contexts_by, candidates)
+    used = usage.goals.copy()
     given: Counter[str] = Counter()
-    queue = [(used[digests[index], None], place, index) for place, index in enumerate(order)]
-    heapq.heapify(queue)
     chosen = []
-    for _ in range(terms.hits):
-        times, place, index = queue[0]
+    for index in choose(by, candidates, terms.hits, order, chance, terms.per_context):
         digest = digests[index]
         *_, label = min((used[digest, code], given[code], rank, code) for rank, code in enumerate(labels))
-        heapq.heapreplace(queue, (times + 1, place, index))
         used[digest, label] += 1
         given[label] += 1
         chosen.append((index, label))
-    return chosen
+    return chosen, scored
+
+
+def _scored(terms: LaunchTerms, usage: Usage, candidates: Sequence[Candidate]) -> str:
+    if terms.contexts_by != UNCERTAINTY:
+        return ""
+    scores = sum(one.uncertainty is not None for one in candidates)
+    if usage.scored_by is None or not scores:
+        raise InvalidInput(
+            "No model was asked about these contexts yet, so that they can't be chosen by uncertainty. Ask it first:"
+            f" `dynahit contexts score {terms.task_code} --round {terms.round_number}`."
+        )
+    model_id, revision = usage.scored_by
+    rest = len(candidates) - scores
+    between = f"; {rest} without a score stand at their mean" if rest else ""
+    return f"{scores} contexts were scored by {model_id}, revision {revision[:12]}{between}."
+
+
+def contexts_of_round(session: Session, task_code: str, number: int) -> list[dict[str, str]]:
+    """Return the contexts that a round holds and that are not retired. Reads only. Raises NotFound, InvalidInput."""
+    round_ = find_round(session, task_code, number)
+    retired = select(RetiredContext.context_id).where(RetiredContext.context_id == Context.id)
+    rows = session.scalars(
+        select(Context.fields).where(Context.round_id == round_.id, ~retired.exists()).order_by(Context.id)
+    ).all()
+    session.rollback()
+    if not rows:
+        raise InvalidInput(
+            f"Round {number} of the {task_code} task holds no contexts that may be handed out. Give a file"
+            " (--contexts), or `dynahit contexts upload` one."
+        )
+    return [dict(row) for row in rows]
 
 
 def _stored_batch(
@@ -635,10 +683,11 @@ def _store_rows(
         return known
     round_ = _round(session, terms)
     if round_ is not None:
-        # Exclusive, as the round's state may change; two that share a lock would wait for each other.
+        # Exclusive: the round's state may change, and of two launches at once the second is to see what the first has
+        # handed out; two that share a lock would wait for each other.
         session.get_one(Round, round_.id, populate_existing=True, with_for_update={"key_share": True})
         require_collecting(session, round_.id)
-    chosen = _choose(session, spec, round_, checked, terms)
+    chosen, _ = _choose(session, spec, round_, checked, terms, now)
     if round_ is None:
         round_ = Round(
             task_code=spec.code,
@@ -672,6 +721,8 @@ def _store_rows(
         lifetime_seconds=terms.lifetime_hours * 3600,
         requirements=[as_json(one) for one in requirements] or None,
         practice=terms.practice,
+        contexts_by=terms.contexts_by,
+        per_context=terms.per_context or None,
         wage_reason=terms.wage_reason.strip() or None,
         pilot=terms.pilot or None,
         created_at=now,

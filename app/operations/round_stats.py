@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from hits.agreement import Agreement, agreement
 from hits.error_rates import ErrorRates, error_rates
 from hits.export import find_round
+from hits.likeness import RoundLikeness, likeness_of
 from hits.models import Round
 from hits.rates import Rate
 from hits.states import Verdict
@@ -36,6 +37,7 @@ class RoundStats:
     task_agreement: Agreement
     readers: tuple[Reader, ...]
     waiting: Mapping[str, int]
+    likeness: RoundLikeness
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures as they are printed by ``dynahit round stats --json``."""
@@ -59,6 +61,7 @@ class RoundStats:
             "resolved_vmer": _rate(self.rates.resolved_vmer, self.rates.denominators["resolved_vmer"]),
             "agreement": {"round": asdict(self.round_agreement), "task": asdict(self.task_agreement)},
             "gold_in_use": self.gold_in_use,
+            "texts": self.likeness.as_json(),
             "validators": [
                 {
                     "validator": one.pseudonym,
@@ -94,6 +97,7 @@ def round_stats(session: Session, task_code: str, number: int) -> RoundStats:
         task_agreement=agreement(session, of_task),
         readers=tuple(readers(session, round_)),
         waiting=why_waiting(session, round_),
+        likeness=likeness_of(session, round_.id),
     )
     session.rollback()
     return stats

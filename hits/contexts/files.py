@@ -75,7 +75,7 @@ def _read(path: Path, spec: TaskSpec) -> tuple[ContextsFile, list[Finding]]:
     names = [item.name for item in spec.context_fields]
     is_csv = path.suffix.lower() == ".csv"
     found = []
-    for first, last, raw in _csv_rows(texts, names, findings) if is_csv else _json_rows(texts, findings):
+    for first, last, raw in _csv_rows(texts, names, findings) if is_csv else _json_rows(texts, broken, findings):
         if broken.intersection(range(first, last + 1)):
             continue
         try:
@@ -100,9 +100,9 @@ def _decoded(number: int, line: bytes, findings: list[Finding]) -> str:
         return line.decode("utf-8", "replace")
 
 
-def _json_rows(texts: list[str], findings: list[Finding]) -> _Rows:
+def _json_rows(texts: list[str], broken: set[int], findings: list[Finding]) -> _Rows:
     for number, content in enumerate(texts, start=1):
-        if not content.strip():
+        if not content.strip() or number in broken:
             continue
         try:
             yield number, number, json.loads(content)

@@ -11,7 +11,7 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from hits.contexts.files import ContextsFile
-from hits.duplicates import Seen, text_of
+from hits.duplicates import Known, Seen, text_of
 from hits.errors import InvalidInput, NotFound
 from hits.models import Context, ContextUpload, RetiredContext, Round, UploadedContext
 from hits.tasks import digest_of
@@ -59,12 +59,12 @@ def sort_out(
     here, there = Seen(), Seen()
     for seen, known in ((here, mine), (there, others)):
         for name, fields in known:
-            seen.add(text_of(fields), name)
+            seen.add(Known.of(text_of(fields)), name)
             advance(1)
     new, repeats, near, elsewhere = [], [], [], []
     for line, fields in given.lines:
         advance(1)
-        text = text_of(fields)
+        text = Known.of(text_of(fields))
         if (same := here.same(text)) is not None:
             repeats.append(Repeat(line, same, 1.0))
             continue
@@ -132,7 +132,7 @@ def retire(session: Session, round_: Round, names: Iterable[str], *, reason: str
     Raises NotFound and InvalidInput; then nothing is changed.
     """
     words = _words("reason", reason, REASON_CHARACTERS)
-    rows = [named(session, round_, name) for name in dict.fromkeys(names)]
+    rows = {row.id: row for row in (named(session, round_, name) for name in names)}.values()
     fresh = [row for row in rows if session.get(RetiredContext, row.id) is None]
     session.add_all(RetiredContext(context_id=row.id, reason=words, by=by[:80], at=now) for row in fresh)
     session.flush()
@@ -141,7 +141,7 @@ def retire(session: Session, round_: Round, names: Iterable[str], *, reason: str
 
 def take_back(session: Session, round_: Round, names: Iterable[str]) -> list[str]:
     """Let HITs have retired contexts again; return which were retired. Flushes, never commits. Raises as retire."""
-    rows = [named(session, round_, name) for name in dict.fromkeys(names)]
+    rows = {row.id: row for row in (named(session, round_, name) for name in names)}.values()
     back = [row for row in rows if session.get(RetiredContext, row.id) is not None]
     session.execute(delete(RetiredContext).where(RetiredContext.context_id.in_([row.id for row in back])))
     return [row.digest for row in back]
@@ -167,7 +167,7 @@ def named(session: Session, round_: Round, name: str) -> Context:
     return found[0]
 
 
-def _elsewhere(there: Seen, text: str) -> tuple[Any, float] | None:
+def _elsewhere(there: Seen, text: Known) -> tuple[Any, float] | None:
     same = there.same(text)
     return (same, 1.0) if same is not None else there.near(text)
 

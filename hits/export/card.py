@@ -282,6 +282,11 @@ def _collected(manifest: Mapping[str, Any]) -> list[str]:
             lines.append(
                 f"- Round {manifest['round']}, readers: ${batch['reward']} for up to {batch['items']} examples."
             )
+    # Rounds that were frozen earlier don't say it.
+    lines += [
+        f"- Round {manifest['round']}, contexts: {one['contexts']:,} from {one['source']}, licence {one['licence']}."
+        for one in manifest.get("context_uploads", ())
+    ]
     said = manifest["configuration"]
     lines.append(
         f"- Round {manifest['round']}: {said['agreeing_votes']} votes must agree, {said['max_votes']} are asked"

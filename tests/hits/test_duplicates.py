@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from hits.duplicates import NEAR, Seen, bands_of, copied, normalised, similarity
+from hits.duplicates import NEAR, Known, Seen, bands_of, copied, normalised, similarity
 
 TRAIN = "The train was late again, but the conductor brought us free coffee and we laughed."
 
@@ -70,11 +70,11 @@ def test_a_copy_is_measured_by_stretches_of_three_words_or_more() -> None:
 
 def test_texts_met_before_are_found_again() -> None:
     seen = Seen()
-    seen.add(TRAIN, 7)
+    seen.add(Known.of(TRAIN), 7)
 
-    assert seen.same(TRAIN.upper()) == 7
-    assert seen.same("Another text.") is None
-    found = seen.near(TRAIN.replace("coffee", "tea"))
+    assert seen.same(Known.of(TRAIN.upper())) == 7
+    assert seen.same(Known.of("Another text.")) is None
+    found = seen.near(Known.of(TRAIN.replace("coffee", "tea")))
     assert found is not None
     assert found[0] == 7
-    assert seen.near("Nobody spoke at the museum.") is None
+    assert seen.near(Known.of("Nobody spoke at the museum.")) is None
