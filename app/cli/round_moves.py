@@ -264,8 +264,8 @@ def show_standing(found: Standing, console: Console) -> None:
         console.print(Text(f"Stops at {rule.words}: {rule.standing}{'; fulfilled' if rule.fired else ''}."))
     for move in found.next_moves:
         console.print(Text(f"Can become {move.to.value}: {move.command}"))
-        for one in move.missing:
-            console.print(Text(f"  missing: {one}"))
+        for lack in move.missing:
+            console.print(Text(f"  missing: {lack}"))
     if not found.next_moves:
         console.print(Text("Nothing comes after that."))
 
