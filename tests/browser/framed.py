@@ -60,6 +60,18 @@ def gone_on(frame: Any) -> Any:
     return frame
 
 
+def press(page: Any, frame: Any, words: str) -> None:
+    """Walk with Tab to the button of these words and press it, as somebody without a mouse does."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        said = frame.evaluate("document.hasFocus() ? document.activeElement.innerText : ''")
+        if " ".join(said.split()) == words:
+            break
+    else:
+        raise AssertionError(f"Tab does not lead to {words!r}: {frame.inner_text('main')[:1500]}")
+    page.keyboard.press("Enter")
+
+
 def violations(page: Any) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe
 

@@ -11,7 +11,7 @@ import pytest
 from hits.models import Assignment, Consent, Exposure, Vote
 from hits.states import AssignmentState
 from tests.app.four_tasks import CONTEXTS
-from tests.browser.framed import violations
+from tests.browser.framed import press, violations
 from tests.browser.test_task_pages import World, made_world
 
 pytestmark = pytest.mark.browser
@@ -29,17 +29,6 @@ def at(page: Any, address: str) -> Any:
     page.goto(address)
     page.frames[1].wait_for_load_state("load")
     return page.frames[1]
-
-
-def press(page: Any, frame: Any, words: str) -> None:
-    """Walk with Tab to the button of these words and press it, as somebody without a mouse does."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if frame.evaluate("document.hasFocus() && document.activeElement.innerText") == words:
-            break
-    else:
-        raise AssertionError(f"Tab does not lead to {words!r}: {frame.inner_text('main')[:1500]}")
-    page.keyboard.press("Enter")
 
 
 def test_the_hate_speech_path_by_keyboard_alone(world: World, page: Any) -> None:

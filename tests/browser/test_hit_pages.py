@@ -24,7 +24,7 @@ from hits.states import AssignmentState, HitKind, Verdict
 from inference.errors import ModelWarmingUp
 from tests import factories
 from tests.app.conftest import RuleEngine
-from tests.browser.framed import opened, served, violations, worker_site
+from tests.browser.framed import opened, press, served, violations, worker_site
 from tests.launched import ROOT
 
 pytestmark = pytest.mark.browser
@@ -251,15 +251,18 @@ def test_a_reader_judges_by_keyboard_alone(world: World, page: Any) -> None:
         page.keyboard.press(key)
         page.keyboard.press("Enter")
     frame.wait_for_selector("text=You have judged all 3")
-    frame.click("text=Change statement 2")
+    assert violations(page) == []
+    press(page, frame, "Change statement 2")
     frame.wait_for_selector("text=2 of 3")
-    frame.click("text=Flag this statement instead")
-    frame.focus("#flag_reason")
+    press(page, frame, "Flag this statement instead")
+    page.keyboard.press("Tab")
+    assert frame.evaluate("document.activeElement.id") == "flag_reason"
     page.keyboard.type("1 insult")
     assert frame.locator("input[value=negative]").is_checked() is False
-    frame.click("text=Flag and go on")
+    assert violations(page) == []
+    press(page, frame, "Flag and go on")
     frame.wait_for_selector("text=flagged: 1 insult")
-    frame.click("button:has-text('Submit')")
+    press(page, frame, frame.inner_text("button:has-text('Submit')"))
     frame.wait_for_selector("h1:has-text('Submitted')")
 
     with world.sessions() as session:
