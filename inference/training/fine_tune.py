@@ -5,6 +5,7 @@ Devices, several processes and the state that a checkpoint holds are the acceler
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -134,7 +135,8 @@ def fine_tune(
     from accelerate import Accelerator
 
     torch.manual_seed(seed)
-    accelerator = Accelerator()
+    # Without being told, several processes without any GPU would take themselves for single ones.
+    accelerator = Accelerator(cpu="LOCAL_RANK" in os.environ and not torch.accelerator.is_available())
     _set_dropout(model, schedule.dropout)
     optimizer = torch.optim.AdamW(parameter_groups(model, schedule))
     order = random.Random(seed)  # noqa: S311, shuffling is no secret

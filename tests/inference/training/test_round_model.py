@@ -124,9 +124,10 @@ def test_the_folder_is_served_by_its_reference_and_says_where_it_comes_from(tmp_
 
 
 def test_a_tuned_model_goes_on_with_its_head_whatever_the_order_of_its_labels(tmp_path: Path, encoder: Path) -> None:
-    many = Settings(epochs=40, batch_size=24, length=16, body_rate=3e-3, head_rate=3e-3, dropout=0, patience=999)
+    many = Settings(epochs=40, batch_size=24, length=16, body_rate=3e-3, head_rate=3e-3, dropout=0, dev_percent=0)
+    learning = prepare(task("sentiment"), [Source("round 1", rows(8))], many)
 
-    found = trained(wanted(encoder, kind="tuned", settings=many), tmp_path)
+    found = train_model(wanted(encoder, kind="tuned", settings=many), learning, tmp_path, threads=1, code={})
 
     assert found.card.labels == LABELS
     learned = rows(8)
@@ -178,16 +179,15 @@ def test_nothing_to_learn_a_missing_label_and_settings_out_of_bounds_are_said() 
 
 
 def launched(encoder: Path, out: Path, *, workers: int, dies_at: int = 0) -> int:
-    """Train in processes of their own, as `accelerate launch` starts them, and return how the launcher ended."""
+    """Train in processes of their own, as `torchrun` starts them, and return how the launcher ended."""
     out.mkdir(exist_ok=True)
     program = [sys.executable]
     if workers > 1:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        program += ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", str(workers), "--num_machines", "1"]
-        program += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_ip", "127.0.0.1"]
-        program += ["--main_process_port", str(port)]
+        program += ["-m", "torch.distributed.run", "--nproc_per_node", str(workers)]
+        program += ["--master_addr", "127.0.0.1", "--master_port", str(port)]
     program += ["-m", "tests.inference.training.one_of_several", str(encoder), str(out), str(dies_at)]
     # Gloo looks for the address of the machine's name, which need not be loopback.
     more = {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
@@ -208,8 +208,10 @@ def test_two_workers_agree_and_come_close_to_one(tmp_path: Path, encoder: Path) 
         load_file(next((tmp_path / name / "models").glob("*/model.safetensors"))) for name in ("one", "two")
     )
     for name, value in alone.items():
-        # Without dropout both see the same batches; sums are in another order.
-        assert (value - together[name]).abs().max() < 1e-3, name
+        # Without dropout both see the same batches; sums are in another order. What keys are shifted by changes no
+        # attention, so that only noise moves it.
+        if not name.endswith("key.bias"):
+            assert (value - together[name]).abs().max() < 1e-4, name
 
 
 @pytest.mark.slow
