@@ -10,6 +10,7 @@ from typing import Any, Final
 from hits.errors import InvalidInput
 from hits.models import Example, HitBatch
 from hits.money import CENT, ZERO, display, usd
+from hits.states import HitKind
 from hits.tasks import task
 from hits.validations import writer_confirmed
 
@@ -26,6 +27,7 @@ IN_WORST_CASE: Final = frozenset(
     {VERIFIED_FOOLING_EXAMPLE, DIFFICULT_EXAMPLE, FOOLING_STREAK, VALIDATION_BATCH, GOLD_ACCURACY}
 )
 _MOST_STREAK: Final = 100
+_SECONDS_PER_HOUR: Final = 3600
 
 
 @dataclass(frozen=True)
@@ -164,14 +166,13 @@ class ReaderTerms:
 
 def base_reward(batch: HitBatch) -> Bonus:
     """Return what every assignment of a batch earns whose work was done, whatever is decided about it."""
-    return Bonus(
-        "base_reward", batch.reward, f"For this HIT, whatever others say about your work: {display(batch.reward)}."
-    )
-
-
-def quiz_pay(batch: HitBatch) -> Bonus:
-    """Return what a quiz HIT earns, passed or not."""
-    return Bonus("quiz_pay", batch.reward, f"For answering the quiz, passed or not: {display(batch.reward)}.")
+    reasons = {
+        HitKind.QUALIFICATION: f"For answering the quiz, passed or not: {display(batch.reward)}.",
+        # Says what was owed and why.
+        HitKind.COMPENSATION: batch.description,
+    }
+    reason = reasons.get(batch.kind, f"For this HIT, whatever others say about your work: {display(batch.reward)}.")
+    return Bonus("base_reward", batch.reward, reason)
 
 
 def bonus_owed(example: Example, batch: HitBatch, *, readers: int) -> Bonus | None:
@@ -263,16 +264,17 @@ def gold_bonus(right: int, gold: int, percent: int, amount: Decimal) -> Bonus | 
     )
 
 
-def wage_topup(minutes: Decimal, paid: Decimal, hourly: Decimal) -> Bonus | None:
-    """Return what lifts ``paid`` for so many minutes to the stated wage, rounded up; None if it was reached."""
-    due = (hourly * minutes / 60).quantize(CENT, rounding=ROUND_UP) - paid
+def wage_topup(seconds: int, paid: Decimal, hourly: Decimal) -> Bonus | None:
+    """Return what ``paid`` lacks of an hourly wage for so many seconds, rounded up to a cent; None if nothing."""
+    due = (hourly * seconds / _SECONDS_PER_HOUR - paid).quantize(CENT, rounding=ROUND_UP)
     if due <= ZERO:
         return None
+    minutes = max(1, round(seconds / 60))
     return Bonus(
         WAGE_TOPUP,
         due,
-        f"This HIT took {minutes.normalize():f} minutes; {display(due)} lift its pay to the stated"
-        f" {display(hourly)} an hour.",
+        f"This HIT took you about {minutes} {'minute' if minutes == 1 else 'minutes'}, so that its reward came to less"
+        f" than {display(hourly)} an hour. This bonus pays the difference, {display(due)}.",
     )
 
 

@@ -17,6 +17,7 @@ from hits.models import Assignment, Hit, HitBatch, Round, Worker
 from hits.money import ZERO, from_cents
 from payments.ledger import Account, round_code
 from payments.models import LedgerTransaction, Payout, Posting, TransactionKind
+from payments.rules import base_reward
 from payments.tables import Column, ColumnKind, Table
 
 #: What reaches the worker, and what is owed to the worker; fees do neither.
@@ -106,18 +107,19 @@ def _line(
 
 
 def _reasons(session: Session, pseudonym: str) -> dict[str, str]:
-    """Return the sentence of each bonus, and the title of the HIT of each reward, by reference."""
+    """Return the sentence of each bonus and each reward, by reference."""
     bonuses = session.execute(
         select(Payout.reference, Payout.reason).join(Payout.worker).where(Worker.pseudonym == pseudonym)
     )
     rewards = session.execute(
-        select(Assignment.mturk_assignment_id, HitBatch.title)
+        select(Assignment.mturk_assignment_id, HitBatch)
+        .select_from(Assignment)
         .join(Worker, Worker.id == Assignment.worker_id)
         .join(Hit, Hit.id == Assignment.hit_id)
         .join(HitBatch, HitBatch.id == Hit.batch_id)
         .where(Worker.pseudonym == pseudonym)
     )
-    found: dict[str, str] = {row[0]: row[1] for row in rewards}
+    found: dict[str, str] = {row[0]: base_reward(row[1]).reason for row in rewards}
     found.update({row[0]: row[1] for row in bonuses})
     return found
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_UP, Decimal
+from decimal import Decimal
 
 from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
 from hits.models import Assignment, Hit, HitBatch
-from hits.money import CENT, ZERO, rounded
+from hits.money import rounded
 from hits.states import COLLECTED
 
 #: From this many assignments on, one that took more than so many times the median counts as left open.
@@ -98,8 +98,3 @@ def counted_times(times: Sequence[tuple[int, int]]) -> tuple[Worked, ...]:
 def middle(seconds: Sequence[int]) -> int:
     """Return the median, in whole seconds; of two middle ones the longer, which makes the wage no better than it is."""
     return sorted(seconds)[len(seconds) // 2]
-
-
-def missing_pay(reward: Decimal, seconds: int, hourly: Decimal) -> Decimal:
-    """Return what the reward lacks of an hourly wage for so many seconds, rounded up to a cent; $0.00 if nothing."""
-    return max(ZERO, (hourly * seconds / SECONDS_PER_HOUR - reward).quantize(CENT, rounding=ROUND_UP))

@@ -16,6 +16,7 @@ from hits.mturk.errors import AssignmentMissing, InvalidAssignmentState, MTurkEr
 from hits.rejections import note_approved, note_rejected
 from hits.states import AssignmentState
 from payments import ledger
+from payments.rules import base_reward
 
 log = logging.getLogger(__name__)
 
@@ -36,17 +37,19 @@ def approve_submitted(session: Session, mturk: MTurk, clock: Clock) -> Approvals
     """
     done = Approvals()
     waiting = session.execute(
-        select(Assignment.id, Assignment.mturk_assignment_id)
+        select(Assignment.id, Assignment.mturk_assignment_id, HitBatch)
+        .select_from(Assignment)
         .join(Assignment.hit)
         .join(Hit.batch)
         .where(Assignment.state == AssignmentState.SUBMITTED, Assignment.review_reason.is_(None))
         .where(HitBatch.endpoint == mturk.endpoint)
         .order_by(Assignment.id)
     ).all()
+    told = [(assignment_id, name, base_reward(batch).reason) for assignment_id, name, batch in waiting]
     session.commit()
-    for assignment_id, mturk_assignment_id in waiting:
+    for assignment_id, mturk_assignment_id, reason in told:
         try:
-            moment, rejected = _approved(mturk, mturk_assignment_id, clock.now())
+            moment, rejected = _approved(mturk, mturk_assignment_id, reason, clock.now())
         except MTurkUnavailable:
             raise
         except (AssignmentMissing, InvalidAssignmentState) as error:
@@ -80,10 +83,10 @@ def record_approval(session: Session, assignment: Assignment, now: datetime) -> 
     ledger.record_reward(session, assignment, now)
 
 
-def _approved(mturk: MTurk, mturk_assignment_id: str, now: datetime) -> tuple[datetime, bool]:
-    """Approve and return when that was, and whether the marketplace shows it as rejected instead."""
+def _approved(mturk: MTurk, mturk_assignment_id: str, reason: str, now: datetime) -> tuple[datetime, bool]:
+    """Approve, telling the worker why, and return when that was, and whether it is shown as rejected instead."""
     try:
-        mturk.approve(mturk_assignment_id)
+        mturk.approve(mturk_assignment_id, reason)
     except InvalidAssignmentState:
         # Approved before (by us, in a pass that was interrupted, or by itself), rejected, or not submitted yet.
         seen = mturk.assignment(mturk_assignment_id)

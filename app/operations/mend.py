@@ -55,6 +55,7 @@ from payments.models import (
     TransactionKind,
 )
 from payments.payouts import BonusPayment, new_reference, new_token
+from payments.rules import base_reward
 
 #: The marketplace's list may lag behind a payment for this long.
 _LIST_LAG: Final = timedelta(hours=1)
@@ -266,7 +267,7 @@ def _mend_assignment(session: Session, marketplace: Marketplace, assignment: Ass
         return Mend(
             assignment_id,
             f"Assignment {assignment_id} is approved on the marketplace, which pays its reward.",
-            lambda: _approve(session, marketplace, assignment_id),
+            lambda: _approve(session, marketplace, assignment_id, base_reward(row.hit.batch).reason),
         )
     if seen.status == "Rejected" and is_approved:
         return Mend(
@@ -301,10 +302,10 @@ def _mend_assignment(session: Session, marketplace: Marketplace, assignment: Ass
     raise Refused(f"Assignment {assignment_id} agrees with the marketplace and the ledger. There is nothing to mend.")
 
 
-def _approve(session: Session, marketplace: Marketplace, assignment_id: str) -> None:
+def _approve(session: Session, marketplace: Marketplace, assignment_id: str, reason: str) -> None:
     """Approve on the marketplace, outside any transaction; nothing changes here."""
     session.commit()
-    marketplace.approve(assignment_id)
+    marketplace.approve(assignment_id, reason)
 
 
 def _as_rejected(session: Session, row: Assignment, at: datetime, now: datetime) -> None:

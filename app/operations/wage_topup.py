@@ -17,21 +17,22 @@ from hits.states import AssignmentState
 from payments.fees import bonus_fee
 from payments.models import Payout
 from payments.obligations import owe
-from qualification.wages import Wage, batch_wage, missing_pay
+from payments.rules import WAGE_TOPUP, wage_topup
+from qualification.wages import Wage, batch_wage
 
-RULE = "wage_topup"
 MOST_HOURLY = Decimal("1000.00")
 
 
 @dataclass(frozen=True)
 class TopUp:
-    """What one assignment lacks. ``seconds`` are those that count."""
+    """What one assignment lacks, and the sentence that says so. ``seconds`` are those that count."""
 
     assignment_id: int
     mturk_assignment_id: str
     pseudonym: str
     seconds: int
     amount: Decimal
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,13 @@ def pay_topup(
         assignment = session.get_one(Assignment, row.assignment_id)
         payout = owe(
             session,
-            rule=RULE,
+            rule=WAGE_TOPUP,
             subject=f"assignment:{row.assignment_id}",
             round_id=assignment.hit.batch.round_id,
             worker_id=assignment.worker_id,
             assignment_id=row.assignment_id,
             amount=row.amount,
-            reason=_reason(row, plan.hourly),
+            reason=row.reason,
             now=clock.now(),
             requested_by=by,
         )
@@ -135,12 +136,12 @@ def _plan(session: Session, clock: Clock, batch_id: int, hourly: Decimal | None)
             .options(selectinload(Assignment.worker))
         )
     }
-    before = set(session.scalars(select(Payout.subject).where(Payout.rule == RULE, Payout.batch_id == batch_id)))
+    before = set(session.scalars(select(Payout.subject).where(Payout.rule == WAGE_TOPUP, Payout.batch_id == batch_id)))
     rows, not_approved = [], 0
     for one in wage.worked:
-        amount = missing_pay(batch.reward, one.counted, target)
+        bonus = wage_topup(one.counted, batch.reward, target)
         assignment = work[one.assignment_id]
-        if not amount or assignment.state is AssignmentState.REJECTED or f"assignment:{one.assignment_id}" in before:
+        if bonus is None or assignment.state is AssignmentState.REJECTED or f"assignment:{one.assignment_id}" in before:
             continue
         if assignment.state is not AssignmentState.APPROVED:
             not_approved += 1
@@ -151,20 +152,13 @@ def _plan(session: Session, clock: Clock, batch_id: int, hourly: Decimal | None)
                 assignment.mturk_assignment_id,
                 assignment.worker.pseudonym,
                 one.counted,
-                amount,
+                bonus.amount,
+                bonus.reason,
             )
         )
     today = clock.now().date()
     fees = sum((bonus_fee(row.amount, on=today) for row in rows), ZERO)
     return TopUpPlan(batch_id, target, wage, tuple(rows), fees, len(before), not_approved)
-
-
-def _reason(row: TopUp, hourly: Decimal) -> str:
-    minutes = max(1, round(row.seconds / 60))
-    return (
-        f"This HIT took you about {minutes} {'minute' if minutes == 1 else 'minutes'}, so that its reward came to less"
-        f" than {display(hourly)} an hour. This bonus pays the difference."
-    )
 
 
 def _text(amount: Decimal | None) -> str | None:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
@@ -25,7 +25,6 @@ from payments.rules import (
     compensation,
     difficulty_owed,
     gold_bonus,
-    quiz_pay,
     streak_owed,
     streaks_completed,
     validation_bonus,
@@ -155,7 +154,10 @@ def test_every_amount_says_what_it_is_for(session: Session) -> None:
     judged, gold = validation_bonus(10, usd("0.05")), gold_bonus(9, 10, 90, usd("0.20"))
 
     assert base_reward(batch).reason == "For this HIT, whatever others say about your work: $0.30."
-    assert quiz_pay(batch).reason == "For answering the quiz, passed or not: $0.30."
+    quiz = factories.make_batch(session, round=batch.round, kind=HitKind.QUALIFICATION, reward=usd("0.30"))
+    assert base_reward(quiz).reason == "For answering the quiz, passed or not: $0.30."
+    own = factories.make_batch(session, round=batch.round, kind=HitKind.COMPENSATION, description="What we owe you.")
+    assert base_reward(own).reason == "What we owe you."
     assert streak is not None
     assert streak.reason == "You fooled the model in 3 HITs in a row (streak 2 of this batch): $1.00."
     assert judged is not None
@@ -197,16 +199,28 @@ def test_nothing_judged_or_no_bonus_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("minutes", "paid", "hourly", "due"),
+    ("paid", "seconds", "hourly", "due"),
     [
-        ("10", "1.00", "9.00", "0.50"),
-        ("6", "0.90", "9.00", None),
-        ("6", "2.00", "9.00", None),
-        ("7", "0.90", "9.00", "0.15"),
-        ("0.1", "0.00", "9.00", "0.02"),
+        ("1.00", 360, "10.00", None),
+        ("1.00", 361, "10.00", "0.01"),
+        ("1.00", 720, "10.00", "1.00"),
+        ("1.00", 1, "10.00", None),
+        ("0.30", 600, "9.00", "1.20"),
     ],
 )
-def test_a_top_up_lifts_to_the_stated_wage_and_rounds_up(minutes: str, paid: str, hourly: str, due: str | None) -> None:
-    bonus = wage_topup(Decimal(minutes), usd(paid), usd(hourly))
+def test_a_top_up_lifts_to_the_wage_and_rounds_up(paid: str, seconds: int, hourly: str, due: str | None) -> None:
+    bonus = wage_topup(seconds, usd(paid), usd(hourly))
 
     assert (None if bonus is None else bonus.amount) == (None if due is None else usd(due))
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 10_000), st.integers(1, 100_000), st.integers(1, 5_000))
+def test_reward_and_top_up_together_reach_the_wage(cents: int, seconds: int, hourly_cents: int) -> None:
+    reward, hourly = Decimal(cents) / 100, Decimal(hourly_cents) / 100
+
+    bonus = wage_topup(seconds, reward, hourly)
+
+    paid = reward + (bonus.amount if bonus is not None else 0)
+    assert paid * 3600 >= hourly * seconds
+    assert paid - Decimal("0.01") < max(reward, hourly * seconds / 3600)

@@ -33,7 +33,7 @@ def test_a_statement_tells_promise_reward_and_bonus_with_their_sentences(session
 
     payout = session.scalars(select(Payout).where(Payout.example_id == mine.id)).one()
     assert [(line.kind, line.reason, line.paid, line.owed) for line in found.lines] == [
-        (TransactionKind.REWARD, "Fool the model", usd("0.25"), 0),
+        (TransactionKind.REWARD, "For this HIT, whatever others say about your work: $0.25.", usd("0.25"), 0),
         (TransactionKind.PROMISE, payout.reason, 0, usd("0.30")),
     ]
     assert (found.paid, found.owed) == (usd("0.25"), usd("0.30"))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from hits.models import HitBatch
 from hits.states import AssignmentState
-from qualification.wages import SECONDS_PER_HOUR, batch_wage, counted_times, middle, missing_pay, stated_wage
+from qualification.wages import batch_wage, counted_times, middle, stated_wage
 from tests.factories import NOON, make_assignment, make_batch, make_hit
 
 
@@ -81,20 +80,6 @@ def test_an_assignment_submitted_in_the_second_it_was_accepted_divides_by_no_zer
     assert batch_wage(session, batch_that_took(session, 0)).median == Decimal("3600.00")
 
 
-@pytest.mark.parametrize(
-    ("reward", "seconds", "hourly", "missing"),
-    [
-        ("1.00", 360, "10.00", "0.00"),
-        ("1.00", 361, "10.00", "0.01"),
-        ("1.00", 720, "10.00", "1.00"),
-        ("1.00", 1, "10.00", "0.00"),
-        ("0.30", 600, "9.00", "1.20"),
-    ],
-)
-def test_missing_pay_is_rounded_up_and_never_negative(reward: str, seconds: int, hourly: str, missing: str) -> None:
-    assert missing_pay(Decimal(reward), seconds, Decimal(hourly)) == Decimal(missing)
-
-
 @settings(max_examples=50)
 @given(st.lists(st.integers(1, 100_000), min_size=1, max_size=40))
 def test_what_counts_is_never_longer_than_the_work_nor_than_three_medians(seconds: list[int]) -> None:
@@ -107,14 +92,3 @@ def test_what_counts_is_never_longer_than_the_work_nor_than_three_medians(second
         assert all(one.counted <= 3 * median for one in worked)
     # At least half of the work counts as it is, so that the median stands.
     assert middle([one.counted for one in worked]) == median
-
-
-@settings(max_examples=50)
-@given(st.integers(1, 10_000), st.integers(1, 100_000), st.integers(1, 5_000))
-def test_reward_and_missing_pay_together_reach_the_wage(cents: int, seconds: int, hourly_cents: int) -> None:
-    reward, hourly = Decimal(cents) / 100, Decimal(hourly_cents) / 100
-
-    paid = reward + missing_pay(reward, seconds, hourly)
-
-    assert paid * SECONDS_PER_HOUR >= hourly * seconds
-    assert paid - Decimal("0.01") < max(reward, hourly * seconds / SECONDS_PER_HOUR)

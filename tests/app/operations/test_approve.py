@@ -46,7 +46,10 @@ def test_submitted_work_is_approved_and_its_reward_is_booked(crowd: Crowd, submi
     assert row.state is AssignmentState.APPROVED
     assert row.approved_at == crowd.clock.now()
     assert rewards(crowd.session) == [submitted]
-    assert crowd.market.mturk.assignment(submitted).status == "Approved"
+    seen = crowd.market.call("GetAssignment", AssignmentId=submitted)["Assignment"]
+    assert seen["AssignmentStatus"] == "Approved"
+    # The sentence that finance reads in the worker's statement.
+    assert seen["RequesterFeedback"] == "For this HIT, whatever others say about your work: $0.30."
     # The reward and its fee were held since the launch.
     assert crowd.market.mturk.balance() == before
 

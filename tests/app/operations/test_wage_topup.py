@@ -10,11 +10,12 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from app.operations.wage_topup import RULE, pay_topup, plan_topup
+from app.operations.wage_topup import pay_topup, plan_topup
 from hits.clock import FixedClock
 from hits.errors import InvalidInput, NotFound
 from hits.states import AssignmentState
 from payments.models import Payout
+from payments.rules import WAGE_TOPUP
 from tests.factories import NOON, make_assignment, make_batch, make_hit
 
 STATED = Decimal("3.00")
@@ -37,7 +38,7 @@ def batch_that_took(session: Session, *seconds: int, state: AssignmentState = As
 
 
 def owed(session: Session) -> dict[str, Decimal]:
-    found = {row.subject: row.amount for row in session.scalars(select(Payout).where(Payout.rule == RULE))}
+    found = {row.subject: row.amount for row in session.scalars(select(Payout).where(Payout.rule == WAGE_TOPUP))}
     session.rollback()
     return found
 
