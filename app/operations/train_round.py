@@ -258,7 +258,8 @@ def round_source(session: Session, spec: TaskSpec, round_: Round) -> Source:
     left_out: dict[str, int] = {}
     passages: dict[str, str] = {}
     digest = Digest()
-    session.expunge(round_)
+    if round_ in session:
+        session.expunge(round_)
     for page in order_of(id_pages(session, round_.id)).pages():
         for stored in stored_examples(session, page):
             digest.add(stored)
@@ -338,7 +339,11 @@ def _rounds(session: Session, spec: TaskSpec, number: int) -> list[Round]:
             f" (`dynahit round freeze {spec.code} {number}`), or train on fewer rounds."
         )
     earlier = select(Round).where(Round.task_code == spec.code, Round.number <= number).order_by(Round.number)
-    return [one for one in session.scalars(earlier) if is_frozen(one)]
+    found = [one for one in session.scalars(earlier) if is_frozen(one)]
+    for one in found:
+        # Reading one ends the transaction, with which the others would be forgotten.
+        session.expunge(one)
+    return found
 
 
 def _base(spec: TaskSpec, terms: TrainTerms) -> Iterator[Source]:

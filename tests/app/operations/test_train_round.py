@@ -70,8 +70,9 @@ def terms_of(folder: Path, **more: object) -> TrainTerms:
 def test_what_was_frozen_is_learned_and_the_model_registered_once(
     session: Session, clock: FixedClock, tmp_path: Path
 ) -> None:
-    frozen(session, clock, tmp_path)
-    terms = terms_of(tmp_path)
+    for number in (1, 2):
+        frozen(session, clock, tmp_path, number)
+    terms = terms_of(tmp_path, number=2)
     plan = plan_training(session, terms, machine(tmp_path))
 
     done = train_round(session, clock, terms, machine(tmp_path), by="Ada", bar=no_bar)
@@ -86,13 +87,15 @@ def test_what_was_frozen_is_learned_and_the_model_registered_once(
     assert (row.model_id, row.revision) == (f"dir:{model.folder.name}", model.card.revision)
     assert sorted(row.labels) == ["negative", "neutral", "positive"]
     assert row.card["folder"] == str(model.folder)
-    round_ = find_round(session, "sentiment", 1)
+    round_ = find_round(session, "sentiment", 2)
+    assert plan.rounds == (1, 2)
+    assert find_round(session, "sentiment", 1).state is RoundState.FROZEN
     assert round_.state is RoundState.TRAINED
     assert [one.note for one in moves_of(session, round_.id) if one.to_state is RoundState.TRAINED] == [
         model.folder.name
     ]
     assert len(session.scalars(select(AuditEntry).where(AuditEntry.action == "round.train")).all()) == 1
-    (source,) = plan.sources
+    source = plan.sources[1]
     assert source.facts == {"manifest_sha256": round_.manifest_sha256}
     assert done.reference == f"dir:{model.folder}"
     # Nobody is named in what is passed on.
