@@ -64,7 +64,7 @@ def test_rounds_are_listed_with_their_figures(requester: FlaskClient, flagged: s
     table = BeautifulSoup(requester.get("/rounds").text, "lxml").tbody
 
     assert [cell.get_text(strip=True) for cell in table.find_all(["th", "td"])] == [
-        "Sentiment, round 1", "15 Nov 2026", "1", "1", "0", "0.0%", "$0.00",
+        "Sentiment, round 1", "Collecting", "15 Nov 2026", "1", "1", "0", "0.0%", "$0.00",
     ]  # fmt: skip
 
 
@@ -79,6 +79,8 @@ def test_the_round_shows_five_figures_the_denominator_and_what_needs_a_hand(
     assert "&lt;b&gt;Cold&lt;/b&gt; soup." in page.text
     assert "&lt;i&gt;Insults&lt;/i&gt; me" in page.text
     assert "Never done on our page." in page.text
+    state = BeautifulSoup(page.text, "lxml").find("section", attrs={"aria-labelledby": "round-state"})
+    assert "dynahit round close sentiment 1" in state.text
 
 
 def test_a_round_shows_pseudonyms_only(
