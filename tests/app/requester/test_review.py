@@ -160,6 +160,7 @@ def test_the_page_of_an_assignment_shows_what_was_done(
     assert "Fooled the model" in pages[0].text
     assert "negative" in pages[1].text
     assert soup(pages[2]).find("blockquote").find_parent("details", class_="reveal") is not None
+    assert "Its 1 judgement counts no more" in asked_again(requester, names[1]).text
 
 
 @pytest.mark.parametrize("name", ["NOBODY", "%00", "x" * 200])
@@ -204,7 +205,9 @@ def test_a_rejection_is_asked_about_twice_done_once_and_can_be_undone(
     assert rows(Assignment)[0].state is AssignmentState.APPROVED
     assert [one.reference for one in rows(LedgerTransaction) if one.kind is TransactionKind.REWARD] == [waiting]
     assert [one.state for one in rows(Rejection)] == [RejectionState.UNDONE]
-    assert "Undone by robin" in requester.get(f"/review/{waiting}").text
+    page = requester.get(f"/review/{waiting}")
+    assert "Undone by robin" in page.text
+    assert "I mixed them up." in page.text
     assert {one.action for one in rows(AuditEntry)} == {"assignment.reject", "assignment.undo-rejection"}
 
 
