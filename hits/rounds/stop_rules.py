@@ -130,7 +130,7 @@ def standing(rules: StopRules, facts: Facts) -> list[Rule]:
         found.append(
             Rule(
                 "date",
-                f"on {rules.at:%Y-%m-%d %H:%M} UTC",
+                f"{rules.at:%Y-%m-%d %H:%M} UTC",
                 f"now {facts.now:%Y-%m-%d %H:%M} UTC",
                 facts.now >= rules.at,
             )

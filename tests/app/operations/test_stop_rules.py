@@ -37,16 +37,16 @@ def test_a_rule_that_is_fulfilled_closes_the_round_and_takes_its_hits_off(crowd:
     assert state_of(session) is RoundState.COLLECTING
     clock.advance(timedelta(hours=1))
     planned = plan_jobs(session, market.mturk, crowd.settings, clock).stopping
-    assert planned[0].startswith("round 1 of sentiment: on ")
+    assert planned[0].startswith("round 1 of sentiment: 20")
 
     report = jobs_pass(session, market.mturk, crowd.settings, clock)
 
     assert (report.stopped, report.taken_off) == (1, 3)
-    assert report.findings[0].startswith("round 1 of sentiment stopped: on ")
+    assert report.findings[0].startswith("round 1 of sentiment stopped: 20")
     assert state_of(session) is RoundState.VALIDATING
     assert [hit["HITStatus"] for hit in market.hits() if hit["HITStatus"] == "Assignable"] == []
     last = moves_of(session, 1)[-1]
-    assert (last.by, last.to_state, last.note[:3]) == ("stop rule date", RoundState.VALIDATING, "on ")
+    assert (last.by, last.to_state, last.note[:2]) == ("stop rule date", RoundState.VALIDATING, "20")
     entries = session.scalars(select(AuditEntry).order_by(AuditEntry.id)).all()
     assert [(entry.action, entry.staff_name) for entry in entries] == [
         ("round.stop_rules", "Ada"),
