@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from hits.clock import Clock
 from hits.contexts import Candidate, usage_of
 from hits.contexts.uploads import NAME_CHARACTERS
+from hits.db import only_reads
 from hits.export import find_round
 from hits.models import Context, ContextUpload, UploadedContext
 
@@ -77,6 +78,7 @@ class RoundContexts:
 
 def contexts_listed(session: Session, clock: Clock, task_code: str, number: int) -> RoundContexts:
     """Return a round's contexts. Raises NotFound with the rounds that there are."""
+    only_reads(session)
     round_ = find_round(session, task_code, number)
     usage = usage_of(session, round_.id, clock.now())
     rows = session.execute(

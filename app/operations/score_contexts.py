@@ -84,6 +84,7 @@ class Scored:
 
 def plan_scores(session: Session, task_code: str, number: int) -> ScorePlan:
     """Return what scoring would ask. Changes nothing. Raises NotFound."""
+    only_reads(session)
     round_ = find_round(session, task_code, number)
     spec = task(round_.task_code)
     asked = _questions(session, spec, round_.id)

@@ -70,6 +70,7 @@ class UploadReport:
 def plan_upload(session: Session, terms: UploadTerms, *, advance: Advance = lambda count: None) -> UploadReport:
     """Return what would be stored. Changes nothing. Raises InvalidContexts, InvalidInput, Refused."""
     spec, given = _read(terms)
+    only_reads(session)
     round_ = _round(session, terms)
     if round_ is not None:
         require_collecting(session, round_.id)
