@@ -113,7 +113,9 @@ def status(as_json: bool) -> None:
 @group.command("deposit")
 @click.argument("amount", metavar="DOLLARS")
 @click.option("--reference", required=True, help="What it is known by, for example the invoice; booked once for each.")
-def deposit(amount: str, reference: str) -> None:
+@click.option("--plan", is_flag=True, help="Show what would be booked, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a line.")
+def deposit(amount: str, reference: str, plan: bool, as_json: bool) -> None:
     """Book money that was put into the account on the marketplace. It moves no money."""
     dollars = usd(amount)
     if not dollars:
@@ -122,6 +124,17 @@ def deposit(amount: str, reference: str) -> None:
         raise InvalidInput(f"The reference has {len(reference)} characters; 1 to 80 are possible.")
     here = services()
     session = db.session()
+    # Booking tells whether the reference is booked with another amount, so that a plan does it and takes it back.
     record_deposit(session, here.mturk.endpoint, dollars, reference=reference, now=here.clock.now())
-    session.commit()
-    click.echo(f"Booked: {display(dollars)} put into the account on {here.mturk.endpoint} ({reference}).")
+    if plan:
+        session.rollback()
+    else:
+        session.commit()
+    if as_json:
+        shown = {"amount": str(dollars), "endpoint": here.mturk.endpoint, "reference": reference, "booked": not plan}
+        click.echo(json.dumps(shown, indent=2))
+        return
+    booked = "Would be booked" if plan else "Booked"
+    click.echo(f"{booked}: {display(dollars)} put into the account on {here.mturk.endpoint} ({reference}).")
+    if plan:
+        click.echo("This is a plan. Nothing was changed; leave --plan out to book it.")

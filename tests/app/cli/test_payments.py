@@ -255,12 +255,17 @@ def test_a_deposit_that_is_none_is_refused(
 def test_a_deposit_is_booked_once_for_each_reference(
     app: Flask, market: Market, session_factory: sessionmaker[Session]
 ) -> None:
-    run(app, "deposit", "5.00", "--reference", "invoice 7")
+    planned = run(app, "deposit", "5.00", "--reference", "invoice 7", "--plan")
+    with session_factory() as session:
+        deposits = select(LedgerTransaction.key).where(LedgerTransaction.key.startswith("deposit:"))
+        assert session.scalars(deposits).all() == []
+    done = run(app, "deposit", "5.00", "--reference", "invoice 7", "--json")
     again = run(app, "deposit", "5.00", "--reference", "invoice 7")
     other = run(app, "deposit", "6.00", "--reference", "invoice 7")
 
+    assert "Nothing was changed" in planned.output
+    assert (json.loads(done.output)["amount"], json.loads(done.output)["booked"]) == ("5.00", True)
     assert again.exit_code == 0
     assert "already booked" in str(other.exception)
     with session_factory() as session:
-        kinds = session.scalars(select(LedgerTransaction.key).where(LedgerTransaction.key.startswith("deposit:"))).all()
-    assert kinds == ["deposit:invoice 7"]
+        assert session.scalars(deposits).all() == ["deposit:invoice 7"]
