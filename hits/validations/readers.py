@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+import math
+from array import array
+from collections import Counter
+from dataclasses import dataclass, field
 from statistics import median
 
 from sqlalchemy import func, select
@@ -21,6 +21,8 @@ GOLD_ENOUGH, VOTES_ENOUGH = 5, 20
 SECONDS_TOO_FAST = 2.0
 #: Points by which the later half of somebody's votes may agree less than the earlier half.
 DRIFT_POINTS = 15
+#: Votes that are read from the database at a time.
+AT_A_TIME = 5_000
 
 
 @dataclass(frozen=True)
@@ -42,18 +44,21 @@ class Reader:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Judgement:
-    label: str | None
-    right: bool | None
-    is_gold: bool
-    seconds: float | None
-    at: datetime
+@dataclass
+class _Judged:
+    """The votes of one validator in order, ten bytes each: those of the busiest one are all that is held at a time."""
+
+    pseudonym: str
+    flags: int = 0
+    #: Of each vote its seconds, NaN where they are not known.
+    seconds: array[float] = field(default_factory=lambda: array("d"))
+    #: Of each gold item, and of each label that can be compared, whether it is right.
+    gold: bytearray = field(default_factory=bytearray)
+    compared: bytearray = field(default_factory=bytearray)
 
 
 def readers(session: Session, round_: Round) -> list[Reader]:
     """Return the validators of a round with counted votes, those with warnings first, then by number of votes."""
-    found: dict[str, list[_Judgement]] = defaultdict(list)
     rows = session.execute(
         select(
             Worker.pseudonym,
@@ -61,20 +66,31 @@ def readers(session: Session, round_: Round) -> list[Reader]:
             func.coalesce(GoldItem.label, Example.final_label),
             Vote.gold_item_id.is_not(None),
             Vote.seconds,
-            Vote.created_at,
         )
         .join(Worker, Vote.validator_id == Worker.id)
         .outerjoin(Example, Vote.example_id == Example.id)
         .outerjoin(GoldItem, Vote.gold_item_id == GoldItem.id)
         .where((Example.round_id == round_.id) | (GoldItem.round_id == round_.id))
         .where(Vote.counted_at.is_not(None), Example.retracted_at.is_(None))
-        .order_by(Vote.created_at, Vote.id)
+        .order_by(Vote.validator_id, Vote.created_at, Vote.id)
+        .execution_options(yield_per=AT_A_TIME)
     )
-    for pseudonym, label, truth, is_gold, seconds, at in rows:
-        right = None if truth is None or (label is None and not is_gold) else label == truth
-        found[pseudonym].append(_Judgement(label, right, is_gold, seconds, at))
-    every = [_reader(pseudonym, judged, round_.gold_warning_percent) for pseudonym, judged in found.items()]
-    return sorted(every, key=lambda one: (not one.warnings, -one.votes, one.pseudonym))
+    every: list[Reader] = []
+    one: _Judged | None = None
+    for pseudonym, label, truth, is_gold, seconds in rows:
+        if one is None or one.pseudonym != pseudonym:
+            if one is not None:
+                every.append(_reader(one, round_.gold_warning_percent))
+            one = _Judged(pseudonym)
+        one.seconds.append(math.nan if seconds is None else seconds)
+        one.flags += label is None
+        if is_gold:
+            one.gold.append(label == truth)
+        elif truth is not None and label is not None:
+            one.compared.append(label == truth)
+    if one is not None:
+        every.append(_reader(one, round_.gold_warning_percent))
+    return sorted(every, key=lambda reader: (not reader.warnings, -reader.votes, reader.pseudonym))
 
 
 def why_waiting(session: Session, round_: Round) -> dict[str, int]:
@@ -110,39 +126,38 @@ def why_waiting(session: Session, round_: Round) -> dict[str, int]:
     return dict(sorted(reasons.items()))
 
 
-def _reader(pseudonym: str, judged: Sequence[_Judgement], warning_percent: int) -> Reader:
-    gold = _rate([one for one in judged if one.is_gold])
-    compared = [one for one in judged if not one.is_gold and one.right is not None]
-    agreed = _rate(compared)
+def _reader(one: _Judged, warning_percent: int) -> Reader:
+    votes, gold, agreed = len(one.seconds), _rate(one.gold), _rate(one.compared)
     drift = None
-    if len(compared) >= VOTES_ENOUGH:
-        earlier, later = _rate(compared[: len(compared) // 2]), _rate(compared[len(compared) // 2 :])
+    if agreed.of >= VOTES_ENOUGH:
+        half = agreed.of // 2
+        earlier, later = _rate(one.compared[:half]), _rate(one.compared[half:])
         drift = 100 * (later.hits / later.of - earlier.hits / earlier.of)
-    seconds = _median(judged)
+    seconds = _median(one.seconds)
     warnings = []
     if gold.of >= GOLD_ENOUGH and 100 * gold.hits < warning_percent * gold.of:
         warnings.append(f"{gold.hits} of {gold.of} gold items right, below {warning_percent}%")
     if drift is not None and drift <= -DRIFT_POINTS:
         warnings.append(f"agrees {-drift:.0f} points less in the later half of the votes")
-    if seconds is not None and len(judged) >= VOTES_ENOUGH and seconds < SECONDS_TOO_FAST:
+    if seconds is not None and votes >= VOTES_ENOUGH and seconds < SECONDS_TOO_FAST:
         warnings.append(f"{seconds:.1f} seconds for an item in the middle")
     return Reader(
-        pseudonym=pseudonym,
-        votes=len(judged),
-        flags=sum(one.label is None for one in judged),
+        pseudonym=one.pseudonym,
+        votes=votes,
+        flags=one.flags,
         gold=gold,
         agreed=agreed,
         seconds=seconds,
-        seconds_later=_median(judged[len(judged) // 2 :]) if len(judged) >= VOTES_ENOUGH else None,
+        seconds_later=_median(one.seconds[votes // 2 :]) if votes >= VOTES_ENOUGH else None,
         drift=drift,
         warnings=tuple(warnings),
     )
 
 
-def _rate(judged: Sequence[_Judgement]) -> Rate:
-    return Rate(sum(bool(one.right) for one in judged), len(judged))
+def _rate(right: bytearray) -> Rate:
+    return Rate(sum(right), len(right))
 
 
-def _median(judged: Sequence[_Judgement]) -> float | None:
-    known = [one.seconds for one in judged if one.seconds is not None]
+def _median(seconds: array[float]) -> float | None:
+    known = [one for one in seconds if not math.isnan(one)]
     return median(known) if known else None

@@ -58,6 +58,20 @@ def test_the_formula_of_the_samples_is_the_librarys() -> None:
         assert alpha == pytest.approx(krippendorff.alpha(value_counts=sample, level_of_measurement="nominal"))
 
 
+@pytest.mark.parametrize(("examples", "accuracy", "readers"), [(80, 0.6, 2), (300, 0.9, 3)])
+def test_drawing_patterns_gives_the_interval_of_drawing_examples(examples: int, accuracy: float, readers: int) -> None:
+    labels = made_up(examples, accuracy, readers=readers)
+    counts = np.array([[said.count(label) for label in LABELS] for said in labels.values()], dtype=float)
+    taken = np.random.default_rng(5).multinomial(examples, np.full(examples, 1 / examples), size=4000)
+    low, high = np.percentile(alphas_of_samples(counts, taken), [2.5, 97.5])
+
+    found = alpha_of(labels)
+
+    assert found.alpha == pytest.approx(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
+    assert found.low == pytest.approx(low, abs=0.03)
+    assert found.high == pytest.approx(high, abs=0.03)
+
+
 def test_the_interval_holds_the_truth_about_as_often_as_it_says_and_is_always_the_same() -> None:
     # The alpha of a very large number of such examples is what the samples of forty are to hold.
     truth = krippendorff.alpha(

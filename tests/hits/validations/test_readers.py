@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from datetime import timedelta
+from statistics import fmean, median
 
 from sqlalchemy.orm import Session
 
@@ -136,3 +138,44 @@ def test_what_is_open_says_why(session: Session, clock: FixedClock) -> None:
         "waits for readers": 1,
     }
     assert fresh.verdict is Verdict.PENDING
+
+
+def test_readers_who_are_read_one_after_the_other_are_those_of_all_votes_at_once(
+    session: Session, clock: FixedClock
+) -> None:
+    round_, chance = make.make_round(session), random.Random(4)
+    people = [an_assignment(session, round_) for _ in range(3)]
+    for number in range(30):
+        example = make.make_example(session, final_label=chance.choice([W, M, None]))
+        for person in people:
+            label = chance.choice([W, M, A, None])
+            make.make_vote(
+                session,
+                example=example,
+                assignment=person,
+                label=label,
+                flag_reason=None if label else "insult",
+                seconds=chance.choice([None, chance.uniform(1, 20)]),
+                created_at=NOON + timedelta(minutes=chance.randrange(40)),
+                counted_at=NOON if number else None,
+            )
+    session.commit()
+
+    found = {one.pseudonym: one for one in readers(session, round_)}
+
+    for person in people:
+        votes = [one for one in session.query(Vote).all() if one.validator_id == person.worker_id and one.counted_at]
+        votes.sort(key=lambda one: (one.created_at, one.id))
+        compared = [
+            one.label == one.example.final_label
+            for one in votes
+            if one.label and one.example is not None and one.example.final_label
+        ]
+        half, seconds = len(compared) // 2, [one.seconds for one in votes if one.seconds is not None]
+        later = [one.seconds for one in votes[len(votes) // 2 :] if one.seconds is not None]
+        reader = found[person.worker.pseudonym]
+        assert (reader.votes, reader.flags) == (29, sum(one.label is None for one in votes))
+        assert reader.agreed == Rate(sum(compared), len(compared))
+        assert (reader.seconds, reader.seconds_later) == (median(seconds), median(later))
+        if len(compared) >= 20:
+            assert reader.drift == 100 * (fmean(compared[half:]) - fmean(compared[:half]))
