@@ -15,6 +15,7 @@ from hits.clock import Clock
 from hits.predictions import Explainer, Predictor
 
 if TYPE_CHECKING:
+    from app.side_models import SideModels
     from hits.mturk.client import MTurk
 
 
@@ -47,6 +48,13 @@ class Services:
             self.settings.aws_access_key_id.get_secret_value(),
             self.settings.aws_secret_access_key.get_secret_value(),
         )
+
+    @cached_property
+    def side_models(self) -> SideModels:
+        """Models beside those in service, for comparing."""
+        from app.side_models import side_models
+
+        return side_models(self.settings)
 
     def start_engine(self) -> None:
         """Let the model load in the background of this process; without effect when it does or has."""

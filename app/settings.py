@@ -76,6 +76,11 @@ class Settings(BaseSettings):
         description='JSON object from task to target model, such as {"nli": "hub:OWNER/NAME@REVISION"};'
         " a task that is left out is served by the model that comes with dynahit.",
     )
+    compare: dict[str, list[str]] = Field(
+        default={},
+        description="JSON object from task to further models that its requester may compare on one text, such as"
+        ' {"nli": ["dir:/models/nli-2"]}; they are loaded when asked for.',
+    )
     model: str | None = Field(
         default=None, description="Replaced by DYNAHIT_MODELS; embedded:sentiment is still accepted and means nothing."
     )

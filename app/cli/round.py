@@ -14,6 +14,7 @@ from rich.text import Text
 from app.cli.round_arms import arms
 from app.cli.round_freeze import freeze, manifest
 from app.cli.round_moves import archive, close, list_, open_, pilot, release, status, stop_rules
+from app.cli.round_progress import progress
 from app.cli.round_train import train
 from app.extensions import db
 from app.operations import override as examples
@@ -25,7 +26,21 @@ from hits.rates import Rate
 from hits.states import Verdict
 
 group = AppGroup("round", help="Take a round from state to state; say how its votes decide; see how it stands.")
-for command in (list_, status, open_, pilot, release, close, freeze, train, archive, stop_rules, arms, manifest):
+for command in (
+    list_,
+    status,
+    open_,
+    pilot,
+    release,
+    close,
+    freeze,
+    train,
+    archive,
+    stop_rules,
+    progress,
+    arms,
+    manifest,
+):
     group.add_command(command)
 
 number_argument = click.argument("number", metavar="N", type=click.IntRange(1, 10_000))

@@ -9,13 +9,12 @@ from decimal import Decimal
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from app.operations.round_progress import spent_on
 from hits.error_rates import error_rates
 from hits.models import Assignment, Hit, HitBatch, Round
-from hits.money import from_cents, rounded
+from hits.money import rounded
 from hits.rates import Rate
 from hits.states import AssignmentState, HitKind, HitState, Verdict
-from payments.ledger import marketplace_account
-from payments.models import LedgerTransaction, Posting
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,12 @@ class Figures:
     spent: Decimal
     cost_per_verified: Decimal | None
     verdicts: Mapping[Verdict, int]
-    kinds: tuple[Kind, ...]
 
 
 def figures(session: Session, round_: Round) -> Figures:
     """Return the figures of a round. Verified is what readers found sound and the model got wrong."""
     rates = error_rates(session, round_)
-    spent = _spent(session, round_)
+    spent = spent_on(session, round_.id)
     return Figures(
         collected=rates.collected,
         retracted=rates.retracted,
@@ -61,17 +59,12 @@ def figures(session: Session, round_: Round) -> Figures:
         spent=spent,
         cost_per_verified=rounded(spent / rates.verified) if rates.verified else None,
         verdicts=rates.verdicts,
-        kinds=tuple(_kind(session, round_, kind) for kind in HitKind),
     )
 
 
-def _spent(session: Session, round_: Round) -> Decimal:
-    cents = session.scalar(
-        select(func.sum(Posting.cents))
-        .join(LedgerTransaction, Posting.transaction_id == LedgerTransaction.id)
-        .where(LedgerTransaction.round_id == round_.id, Posting.account.startswith(marketplace_account("")))
-    )
-    return from_cents(-int(cents or 0))
+def kinds(session: Session, round_: Round) -> tuple[Kind, ...]:
+    """Return how a round's HITs and assignments stand, by kind."""
+    return tuple(_kind(session, round_, kind) for kind in HitKind)
 
 
 _NAMES = {

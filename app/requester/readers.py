@@ -8,23 +8,23 @@ from datetime import datetime
 from flask import abort, flash, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import select
 from sqlalchemy.orm import joinedload
 
 from app.extensions import db
 from app.operations.override import lift_override, override_example, retract_example
 from app.operations.round_stats import round_stats
+from app.requester.browse import history, members_of, seen_by_the_writer
 from app.requester.views import VERDICT_WORDS, bp
 from app.services import services
 from app.validator.views import readers_answer, readers_context
 from app.worker.answers import Piece
 from hits.errors import InvalidAnswer, NotFound
-from hits.models import Attempt, Example, Round, Vote
+from hits.models import Attempt, Example, Vote
 from hits.states import Verdict
 from hits.tasks import TaskSpec, task
 from hits.validations import REASON_MAX_CHARACTERS
 
-PER_PAGE = 50
 #: The names of app.requester.plots.PLOTS, which is slow to import.
 PLOT_NAMES = ("error-rates", "gold-and-agreement", "seconds-per-item")
 
@@ -35,24 +35,11 @@ class Given:
 
     validator: str
     said: str
+    besides: str
     correction: str
     seconds: float | None
     at: datetime
     is_flag: bool
-
-
-@dataclass(frozen=True)
-class Line:
-    """One statement in the list."""
-
-    public_id: str
-    text: str
-    goal: str
-    final: str
-    verdict: tuple[str, str]
-    votes: int
-    overridden: bool
-    retracted: bool
 
 
 @bp.get("/<task_code>/<int(max=10000):number>/readers")
@@ -74,49 +61,6 @@ def readers_plot(task_code: str, number: int, name: str) -> ResponseReturnValue:
     response.headers["Content-Type"] = "image/svg+xml; charset=utf-8"
     response.headers["Cache-Control"] = "private, no-store"
     return response
-
-
-@bp.get("/<task_code>/<int(max=10000):number>/statements")
-def statements(task_code: str, number: int) -> ResponseReturnValue:
-    """List a round's statements, of one verdict or of all, a page at a time."""
-    round_ = db.session.scalar(select(Round).where(Round.task_code == task_code, Round.number == number))
-    if round_ is None:
-        raise NotFound(f"There is no round {number} of {task_code!r}.")
-    chosen = request.args.get("verdict", "")
-    conditions: list[ColumnElement[bool]] = [Example.round_id == round_.id]
-    if chosen in set(Verdict):
-        conditions.append(Example.verdict == Verdict(chosen))
-    else:
-        chosen = ""
-    total = db.session.scalar(select(func.count()).select_from(Example).where(*conditions)) or 0
-    pages = max(-(-total // PER_PAGE), 1)
-    page = min(max(request.args.get("page", 1, type=int), 1), pages)
-    counted = (
-        select(func.count())
-        .select_from(Vote)
-        .where(Vote.example_id == Example.id, Vote.counted_at.is_not(None))
-        .scalar_subquery()
-    )
-    rows = db.session.execute(
-        select(Example, counted)
-        .where(*conditions)
-        .options(joinedload(Example.attempt))
-        .order_by(Example.collected_at, Example.id)
-        .limit(PER_PAGE)
-        .offset((page - 1) * PER_PAGE)
-    ).all()
-    spec = task(round_.task_code)
-    return render_template(
-        "requester/statements.html",
-        round=round_,
-        spec=spec,
-        lines=[_line(spec, example, count) for example, count in rows],
-        chosen=chosen,
-        total=total,
-        page=page,
-        pages=pages,
-        verdict_words=VERDICT_WORDS,
-    )
 
 
 @bp.get("/statements/<public_id>")
@@ -164,20 +108,6 @@ def _example(public_id: str) -> Example:
     return found
 
 
-def _line(spec: TaskSpec, example: Example, votes: int) -> Line:
-    text = " / ".join(example.attempt.answer[item.name] for item in spec.answer_fields)
-    return Line(
-        public_id=example.attempt.public_id,
-        text="" if spec.content_warning else text,
-        goal=spec.label(example.goal_label).name,
-        final=spec.label(example.final_label).name if example.final_label is not None else "",
-        verdict=VERDICT_WORDS[example.verdict],
-        votes=votes,
-        overridden=example.overridden_at is not None,
-        retracted=example.retracted_at is not None,
-    )
-
-
 def _statement_fields(example: Example) -> dict[str, object]:
     spec = task(example.round.task_code)
     votes = db.session.scalars(
@@ -190,8 +120,12 @@ def _statement_fields(example: Example) -> dict[str, object]:
         *readers_context(spec, example.context.fields, example.attempt.answer),
         *readers_answer(spec, example.attempt.answer),
     )
+    view = seen_by_the_writer(spec, example)
     return {
         "example": example,
+        "view": view,
+        "members": members_of(spec, example.attempt.members, example.goal_label),
+        "events": history(example, votes),
         "round": example.round,
         "spec": spec,
         "texts": texts,
@@ -213,8 +147,15 @@ def _given(spec: TaskSpec, vote: Vote) -> Given:
     return Given(
         validator=vote.validator.pseudonym,
         said=spec.label(vote.label).name if vote.label is not None else f"flagged: {vote.flag_reason}",
+        besides=_besides(spec, vote),
         correction=(vote.correction or {}).get(name, ""),
         seconds=vote.seconds,
         at=vote.created_at,
         is_flag=vote.label is None,
     )
+
+
+def _besides(spec: TaskSpec, vote: Vote) -> str:
+    said = vote.details or {}
+    words = {choices.name: dict(choices.options) for choices in spec.vote_choices}
+    return ", ".join(words.get(name, {}).get(code, code) for name, code in said.items())

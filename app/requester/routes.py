@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from app.requester import arms, batches, matrix, practice, readers, views, writers
+from app.requester import arms, batches, browse, compare, dashboard, matrix, practice, readers, views, writers
 from app.requester.views import bp
 
-__all__ = ["arms", "batches", "bp", "matrix", "practice", "readers", "views", "writers"]
+__all__ = [
+    "arms",
+    "batches",
+    "bp",
+    "browse",
+    "compare",
+    "dashboard",
+    "matrix",
+    "practice",
+    "readers",
+    "views",
+    "writers",
+]

@@ -13,7 +13,7 @@ from app.extensions import db
 from app.models import AuditEntry
 from app.operations.move_round import standing
 from app.operations.review import accept_reviewed, waiting_assignment
-from app.requester.figures import figures
+from app.requester.figures import figures, kinds
 from app.requester.outages import outage
 from app.services import services
 from app.staff.access import audit
@@ -26,6 +26,9 @@ from hits.states import AssignmentState, RoundState, Verdict
 from hits.tasks import TaskSpec, task
 from hits.validations import FLAG_REASON_MAX_CHARACTERS, moderate
 from qualification.practice import waiting
+
+#: So many flagged examples are shown at a time, those that wait longest first.
+FLAGS_SHOWN = 20
 
 bp = Blueprint("requester", __name__, url_prefix="/rounds")
 
@@ -110,6 +113,7 @@ def _round_fields(round_: Round) -> dict[str, object]:
         select(Example)
         .where(Example.round_id == round_.id, Example.verdict == Verdict.FLAGGED, Example.retracted_at.is_(None))
         .order_by(Example.collected_at, Example.id)
+        .limit(FLAGS_SHOWN)
     ).all()
     strange = session.scalars(
         select(Assignment)
@@ -128,10 +132,13 @@ def _round_fields(round_: Round) -> dict[str, object]:
         .order_by(AuditEntry.id.desc())
         .limit(20)
     ).all()
+    found = figures(session, round_)
     return {
         "round": round_,
         "spec": spec,
-        "figures": figures(session, round_),
+        "figures": found,
+        "kinds": kinds(session, round_),
+        "flags_behind": found.verdicts.get(Verdict.FLAGGED, 0) - len(flagged),
         "outage": outage(session, round_, services().clock.now()),
         "flagged": [_flagged(spec, example) for example in flagged],
         "strange": strange,

@@ -227,9 +227,13 @@ def _explanation(spec: TaskSpec, attempt: Attempt, *, of_goal: bool) -> Explanat
 
 
 def explanation(spec: TaskSpec, attempt: Attempt, attribution: Attribution) -> Explanation:
-    """Return the texts that the model read, marked, and the same as a table."""
+    """Return the texts that the model read of an attempt, marked, and the same as a table."""
     context = attempt.hit.context.fields if attempt.hit.context is not None else {}
-    texts = spec.model_input(context, attempt.answer)
+    return explained(spec, spec.model_input(context, attempt.answer), attribution)
+
+
+def explained(spec: TaskSpec, texts: Mapping[str, str], attribution: Attribution) -> Explanation:
+    """Return the texts that a model read, by model field, with their words marked, and the same as a table."""
     labels = field_labels(spec)
     strongest = max((abs(word.score) for word in attribution.words), default=0.0)
     last = spec.model_fields[-1]

@@ -22,6 +22,7 @@ from hits.tasks._spec import (
     TextInput,
     WorkedExample,
     WriterItem,
+    checked_text,
     digest_of,
     incomplete,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "WorkedExample",
     "WriterItem",
     "character_offset",
+    "checked_text",
     "digest_of",
     "exact_match",
     "find_tasks",
