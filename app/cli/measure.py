@@ -61,7 +61,7 @@ def matrix(task_code: str, metric: str | None, *, as_csv: bool, picture: Path | 
             f"{one.name}\n{one.rows:,} rows", *(cell_in_words(found.cell(model, one)) for model in found.models)
         )
     console.print(table)
-    console.print(f"{in_words(found.metric).capitalize()}, with 95% bootstrap intervals.")
+    console.print(f"{in_words(found.metric, begins=True)}, with 95% bootstrap intervals.")
 
 
 @group.command("compare", short_help="Compare two models set by set.")
@@ -84,7 +84,7 @@ def compare_(task_code: str, before: str, after: str, *, metric: str | None, see
             one.set.name, cell_in_words(one.before), cell_in_words(one.after), points_in_words(one.difference)
         )
     console.print(table)
-    console.print(f"{in_words(found.metric).capitalize()}; differences are paired, in points, with 95% intervals.")
+    console.print(f"{in_words(found.metric, begins=True)}; differences are paired, in points, with 95% intervals.")
     for sentence in found.words:
         click.echo(sentence)
 

@@ -116,9 +116,8 @@ def _show_baselines(found: dict[str, Any], console: Console) -> None:
             f"{100 * above['value']:+.1f} points\n{100 * above['low']:+.1f} to {100 * above['high']:+.1f}",
         )
     console.print(table)
-    console.print(
-        f"{found['figure'].capitalize()} on {found['test']:,} test examples, learned from {found['train']:,}."
-    )
+    figure = found["figure"][:1].upper() + found["figure"][1:]
+    console.print(f"{figure} on {found['test']:,} test examples, learned from {found['train']:,}.")
 
 
 def _plan(task_code: str, number: int, seed: int, *, as_json: bool) -> None:

@@ -67,7 +67,7 @@ def matrix_page(task_code: str) -> ResponseReturnValue:
         spec=spec,
         matrix=found,
         metrics=[(name, in_words(name)) for name in metrics_of(spec)],
-        metric_words=in_words(found.metric),
+        metric_words=in_words(found.metric, begins=True),
         shade=lambda estimate: shade(found.metric, estimate),
         handles=[(one.handle, one.name) for one in found.models],
         comparison=_comparison(found),

@@ -192,9 +192,10 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
-def in_words(metric: str) -> str:
-    """Return what a figure is called."""
-    return METRIC_NAMES[metric]
+def in_words(metric: str, *, begins: bool = False) -> str:
+    """Return what a figure is called; with ``begins`` as a sentence begins."""
+    name = METRIC_NAMES[metric]
+    return name[:1].upper() + name[1:] if begins else name
 
 
 def _half_width(figures: Sequence[Estimate]) -> float:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,7 +44,7 @@ class LabelledRow:
 
 @dataclass(frozen=True)
 class RowSet:
-    """A set by name. ``load`` reads the rows, always the same in the same order; ``sha256`` tells which they are."""
+    """A set by name. ``load`` reads the rows, the first time, always in one order; ``sha256`` tells which they are."""
 
     task_code: str
     name: str
@@ -93,6 +94,7 @@ def split_set(session: Session, task_code: str, number: int, split: Split) -> Ro
     identity = hashlib.sha256(f"{round_.manifest_sha256} {split.value}".encode()).hexdigest()
     session.rollback()
 
+    @cache
     def load() -> Sequence[LabelledRow]:
         return [
             row for row in (row_of(task(task_code), one) for one in split_examples(session, round_id, split)) if row

@@ -99,7 +99,7 @@ def test_a_requester_reads_what_models_reach_and_what_the_data_give_away(service
     page.get_by_label("Name").fill("robin")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("link", name="Models by set: Sentiment").click()
+    page.get_by_role("link", name="Models of sentiment by set").click()
     page.get_by_role("heading", name="What changed").wait_for()
     page.wait_for_load_state("networkidle")
     assert page.eval_on_selector("figure.plot img", "one => one.naturalWidth") > 300

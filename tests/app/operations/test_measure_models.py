@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,14 +14,16 @@ from app.operations import measure_models
 from app.operations.measure_models import key_of, measure_model
 from hits.clock import FixedClock
 from hits.errors import InvalidInput, Refused
-from hits.measures.sets import LabelledRow, rows_set, split_set
+from hits.measures.sets import LabelledRow, file_set, rows_set, split_set
 from hits.measures.transfers import TRANSFERS
 from hits.models import MeasuredSet, ModelAnswers, ModelScore
 from hits.predictions import ModelUnavailable
 from hits.states import Split
 from hits.tasks import task
+from inference.loading import load_model
 from inference.target import ModelCard
 from tests.factories import make_round
+from tests.hits.measures.test_sets import AS_HATECHECK, HATECHECK, ROOT
 from tests.measured import RuledModel, always, frozen_round, sentiment_set, told
 
 #: What does not depend on the database.
@@ -128,3 +131,24 @@ def test_a_model_is_known_by_its_weights_and_what_its_labels_mean() -> None:
     assert key_of(card) == key_of(ModelCard("b", "one", ("x", "y"), {"0": "x", "1": "y"}, weights_sha256="f" * 64))
     assert key_of(card) != key_of(ModelCard("a", "one", ("x", "y"), {"0": "y", "1": "x"}, weights_sha256="f" * 64))
     assert key_of(ModelCard("a", "one", ())) != key_of(ModelCard("b", "one", ()))
+
+
+@ON_SQLITE
+@pytest.mark.slow
+@pytest.mark.model
+@pytest.mark.skipif(not HATECHECK.exists(), reason="HateCheck is not here: set DYNAHIT_DATA to the published data")
+def test_on_hatecheck_the_embedded_model_reaches_what_its_card_says(session: Session, clock: FixedClock) -> None:
+    spec = task("hate")
+    tests = file_set(spec, "HateCheck", HATECHECK, AS_HATECHECK, functions=True)
+    model = load_model(spec, spec.default_model, local_files_only=True)
+
+    found = measure_model(session, clock, model, tests, model_task="hate")
+
+    card = json.loads((ROOT / "inference/embedded/hate/card.json").read_text(encoding="utf-8"))
+    stated = card["evaluation"]["HateCheck"]
+    assert found.rows == stated["rows"] == 3728
+    assert found.scores["accuracy"].value == pytest.approx(stated["accuracy"], abs=0.005)
+    assert found.scores["macro_f1"].value == pytest.approx(stated["macro_f1"], abs=0.005)
+    parts = session.scalars(select(ModelScore.parts).where(ModelScore.metric == "error")).one() or {}
+    assert len(parts["functionality"]) == 29
+    assert sum(one["rows"] for one in parts["functionality"].values()) == 3728

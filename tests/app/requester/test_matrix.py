@@ -72,7 +72,7 @@ def test_the_matrix_shows_figures_words_and_files(
     assert re.search(r"66\.7% \d\d\.\d to \d\d\.\d", text)
     assert "errs less than <b>always</b> one on made up (-66.7 points" in text
     assert "negation 6 66.7%" in text
-    assert BeautifulSoup(page.text, "lxml").select_one("td.heat-4") is not None
+    assert BeautifulSoup(page.text, "lxml").select_one("td[class*='heat-']") is not None
     assert "style=" not in page.text.split("<main")[1]
     other = words_in(requester.get("/rounds/sentiment/matrix?metric=macro_f1&before=x&after=y").text)
     assert "Macro F1 of each model" in other
