@@ -18,10 +18,11 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
 # Beside this file lies a payments.py, which is not the package.
@@ -29,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import app.models  # noqa: F401 - registers every table
 from hits.db import Base, engine_for, only_reads
-from hits.duplicates import bands_of, copied, text_of
+from hits.duplicates import BANDS, bands_of, copied, text_of
 from hits.likeness import told_about
 from hits.models import Assignment, Attempt, Context, Example, Hit, HitBatch, Round, TextBand, Worker
 from hits.states import AssignmentState, AttemptState, HitKind, HitState, Verdict
@@ -44,6 +45,9 @@ def main() -> None:
     """Fill a database, then time what a question pays for it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", type=int, default=100_000)
+    parser.add_argument(
+        "--index-of", type=int, default=0, metavar="N", help="fill the index up with random bands to that of N examples"
+    )
     parser.add_argument("--questions", type=int, default=1_000)
     parser.add_argument("--url", help="A database without tables. [default: a SQLite file that is thrown away]")
     wanted = parser.parse_args()
@@ -52,13 +56,16 @@ def main() -> None:
         Base.metadata.create_all(engine)
         chance = random.Random(1)
         words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 9))) for _ in range(5000)]
-        weights = [1 / (rank + 1) for rank in range(len(words))]
+        weights = list(accumulate(1 / (rank + 1) for rank in range(len(words))))
 
         def text() -> str:
-            return " ".join(chance.choices(words, weights, k=chance.randint(8, 30)))
+            return " ".join(chance.choices(words, cum_weights=weights, k=chance.randint(8, 30)))
 
         with Session(engine) as session:
             round_id, context, texts = _filled(session, wanted.examples, text)
+            _padded(session, round_id, BANDS * (wanted.index_of - wanted.examples), chance)
+            rows = session.scalar(select(func.count()).select_from(TextBand)) or 0
+            print(f"{rows:,} bands in the index.")
             print(f"{wanted.examples:,} examples with {len(texts):,} distinct texts, {engine.dialect.name}.")
             print(f"load average {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} processors, {NOW:%Y-%m-%d}")
             print(f"{'':<44} {'CPU, median':>12} {'95 of 100':>12} {'elapsed':>12}")
@@ -131,6 +138,20 @@ def _filled(session: Session, count: int, text: Callable[[], str]) -> tuple[int,
         )
     session.commit()
     return round_.id, context, texts
+
+
+def _padded(session: Session, round_id: int, bands: int, chance: random.Random) -> None:
+    """Add bands that no text has, of the first example, so that the index is as large as that of more examples."""
+    example_id = session.scalars(select(func.min(Example.id))).one()
+    for start in range(0, bands, 10_000):
+        session.execute(
+            insert(TextBand),
+            [
+                {"round_id": round_id, "band": chance.getrandbits(63), "example_id": example_id}
+                for _ in range(min(10_000, bands - start))
+            ],
+        )
+    session.commit()
 
 
 def _attempt(hit: int, assignment: int, worker: int, number: int, text: str) -> dict[str, Any]:
