@@ -78,10 +78,11 @@ def card_of(facts: Mapping[str, Any]) -> str:
     learned = (
         f"rounds {', '.join(map(str, rounds))}" if len(rounds) > 1 else f"round {rounds[0]}" if rounds else "no round"
     )
+    base = "base data and " if any(one["name"].startswith("base") for one in data) else ""
     lines += [
         f"# {name}",
         "",
-        f"A model of the `{facts['task']}` task that learned from base data and {learned} of adversarial collection,"
+        f"A model of the `{facts['task']}` task that learned from {base}{learned} of adversarial collection,"
         f" trained by dynahit from {facts['start']['reference']} ({facts['start']['kind']}).",
         "",
         "## What it learned from",
