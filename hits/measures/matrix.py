@@ -161,7 +161,7 @@ def leaderboard(
         ties = [one for one in order if mean_rank[one] == mean_rank[model] and means[one] == means[model]]
         apart = None
         if above is not None:
-            apart = _apart([difference(above.model, model, one) for one in in_order])
+            apart = _behind([difference(above.model, model, one) for one in in_order], sign)
         shared = above.place if above is not None and above.model in ties else number
         placed.append(
             Placed(
@@ -203,9 +203,9 @@ def _half_width(figures: Sequence[Estimate]) -> float:
     return math.sqrt(squares) / len(figures)
 
 
-def _apart(differences: Sequence[Estimate]) -> bool:
+def _behind(differences: Sequence[Estimate], sign: int) -> bool:
     middle = sum(one.value for one in differences) / len(differences)
-    return abs(middle) > _half_width(differences)
+    return sign * middle > _half_width(differences)
 
 
 def _listed(some: Sequence[Compared]) -> str:

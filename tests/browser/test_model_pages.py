@@ -93,6 +93,8 @@ def look(page: Any, name: str) -> None:
 
 
 def test_a_requester_reads_what_models_reach_and_what_the_data_give_away(service: str, page: Any) -> None:
+    # The first picture imports matplotlib, which takes its time on a busy machine.
+    page.set_default_timeout(60_000)
     problems: list[str] = []
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     page.goto(f"{service}/rounds")

@@ -86,6 +86,8 @@ def test_the_leaderboard_ranks_by_set_and_says_what_is_not_clearly_apart() -> No
     assert board.placed[0].high - board.placed[0].mean == pytest.approx(0.02 / 3**0.5)
     assert [one.apart for one in board.placed] == [None, False]
     assert leaderboard(matrix, matrix.sets, lambda *_: figure(0.05, 0.01)).placed[1].apart
+    # Behind by its ranks, and yet clearly better in the mean: that is not clearly behind.
+    assert not leaderboard(matrix, matrix.sets, lambda *_: figure(-0.05, 0.01)).placed[1].apart
 
 
 def test_equal_models_share_a_place_and_who_lacks_a_set_is_left_out() -> None:
