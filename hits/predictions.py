@@ -62,6 +62,19 @@ class Prediction:
     policy: str | None = None
     wrong_members_needed: int | None = None
 
+    def as_member(self) -> MemberAnswer:
+        """Return what this model said as the answer of one of several."""
+        return MemberAnswer(
+            self.model_id,
+            self.revision,
+            self.label,
+            self.probabilities,
+            self.span,
+            self.confidence,
+            self.truncated,
+            self.characters_read,
+        )
+
 
 @dataclass(frozen=True)
 class WordAttribution:

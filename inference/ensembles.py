@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from hits.predictions import Attribution, MemberAnswer, Prediction, WordAttribution
+from hits.predictions import Attribution, Prediction, WordAttribution
 from hits.tasks import RIGHT_FROM_F1, token_f1
 from inference.errors import ModelNotLoaded
 from inference.target import ModelCard, ModelInput, TargetModel
@@ -190,7 +190,7 @@ class Ensemble:
         return replace(
             self.policy.shown(predictions, self.card),
             latency_ms=sum(one.latency_ms for one in predictions),
-            members=tuple(_member_answer(one) for one in predictions),
+            members=tuple(one.as_member() for one in predictions),
             policy=self.policy.name,
         )
 
@@ -226,16 +226,3 @@ def _confidence(prediction: Prediction) -> float:
     if prediction.label in prediction.probabilities:
         return prediction.probabilities[prediction.label]
     return prediction.confidence or 0.0
-
-
-def _member_answer(prediction: Prediction) -> MemberAnswer:
-    return MemberAnswer(
-        model_id=prediction.model_id,
-        revision=prediction.revision,
-        label=prediction.label,
-        probabilities=prediction.probabilities,
-        span=prediction.span,
-        confidence=prediction.confidence,
-        truncated=prediction.truncated,
-        characters_read=prediction.characters_read,
-    )

@@ -77,7 +77,7 @@ def _explained(
     gone: Callable[[], bool] | None,
 ) -> list[Said]:
     whole = Said(
-        reference, prediction.model_id, prediction.revision, _as_member(prediction), latency_ms=prediction.latency_ms
+        reference, prediction.model_id, prediction.revision, prediction.as_member(), latency_ms=prediction.latency_ms
     )
     parts = [Said(reference, one.model_id, one.revision, one) for one in prediction.members]
     if parts:
@@ -106,16 +106,3 @@ def _target(spec: TaskSpec, said: MemberAnswer | None, label: str | None) -> str
     if spec.span_input is None:
         return label or said.label
     return f"{said.span.start}-{said.span.end}" if said.span is not None and said.span.end > said.span.start else None
-
-
-def _as_member(prediction: Prediction) -> MemberAnswer:
-    return MemberAnswer(
-        prediction.model_id,
-        prediction.revision,
-        prediction.label,
-        prediction.probabilities,
-        prediction.span,
-        prediction.confidence,
-        prediction.truncated,
-        prediction.characters_read,
-    )

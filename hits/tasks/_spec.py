@@ -269,7 +269,7 @@ class TaskSpec:
         """
         needed = prediction.wrong_members_needed
         if needed is None or not prediction.members:
-            return self._judged(goal_label, answer, _as_member(prediction))
+            return self._judged(goal_label, answer, prediction.as_member())
         judged = [self._judged(goal_label, answer, member) for member in prediction.members]
         fooled = sum(one.fooled for one in judged) >= needed
         shown = [one for one in judged if one.fooled is fooled] or judged
@@ -434,19 +434,6 @@ def _checked_input(item: TextInput, value: object) -> str:
             " words at least. No try was used.",
         )
     return text
-
-
-def _as_member(prediction: Prediction) -> MemberAnswer:
-    return MemberAnswer(
-        prediction.model_id,
-        prediction.revision,
-        prediction.label,
-        prediction.probabilities,
-        prediction.span,
-        prediction.confidence,
-        prediction.truncated,
-        prediction.characters_read,
-    )
 
 
 def _confidence(said: MemberAnswer) -> float:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from hits.measures.scores import macro_f1
 from hits.predictions import Prediction
 from hits.tasks import RIGHT_FROM_F1, exact_match, token_f1
 from inference.target import ModelInput, TargetModel
@@ -30,17 +31,6 @@ def measure(
         return _spans(asked, said)
     texts = [row for row in rows if isinstance(row, Row)]
     return _labels(texts, _answers(model, [row.texts for row in texts], advance), model.card.labels)
-
-
-def macro_f1(confusion: Mapping[str, Mapping[str, int]]) -> float:
-    """Return the mean over the labels of the harmonic mean of precision and recall; 0 for a label never met."""
-    scores = []
-    for label in confusion:
-        right = confusion[label][label]
-        there = sum(confusion[label].values())
-        answered = sum(row[label] for row in confusion.values())
-        scores.append(2 * right / (there + answered) if there + answered else 0.0)
-    return sum(scores) / len(scores)
 
 
 def _answers(model: TargetModel, inputs: Sequence[ModelInput], advance: Callable[[int], None]) -> list[Prediction]:

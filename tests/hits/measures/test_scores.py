@@ -31,6 +31,10 @@ def test_accuracy_error_and_macro_f1_are_those_of_the_confusion() -> None:
     assert macro_f1(as_names) == pytest.approx(macro.value)
 
 
+def test_a_label_that_never_occurs_counts_nothing() -> None:
+    assert macro_f1({"a": {"a": 2, "b": 0}, "b": {"a": 0, "b": 0}}) == 0.5
+
+
 def test_no_answer_is_wrong_and_hurts_no_other_label() -> None:
     scores = tally([[0, 0], [1, 1], [2, NO_ANSWER]]).scores()
 
