@@ -9,11 +9,13 @@ from decimal import Decimal
 from typing import Any, Final
 
 from sqlalchemy import and_, case, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, joinedload
 
-from hits.models import Assignment, Attempt, Example, Hit, HitBatch
+from hits.arms import Arm
+from hits.attempts import UNREADABLE
+from hits.models import ArmAssignment, Assignment, Attempt, Example, Hit, HitBatch, Round
 from hits.money import ZERO
-from hits.states import AssignmentState, HitKind, HitState, Moderation, Verdict
+from hits.states import AssignmentState, AttemptState, HitKind, HitState, Moderation, Verdict
 from payments import budgets, reservations
 from payments.fees import bonus_fee, for_masters, reward_fee
 from payments.models import Payout, PayoutState, Reservation
@@ -29,9 +31,9 @@ class _Open:
 
     #: Handed in and not approved yet, or rejected so lately that it can be undone.
     unpaid: int = 0
-    #: Examples that fooled the model and are not decided, or decided and not planned.
+    #: Examples that fooled the model and are not decided, or decided and not planned; texts without an answer yet.
     undecided: int = 0
-    #: Examples whose votes are not all there.
+    #: Examples whose votes are not all there; texts without an answer yet.
     unvalidated: int = 0
     #: Payouts by the batch's own terms that are not promised now and may be again.
     unpromised: int = 0
@@ -112,6 +114,9 @@ def _open(session: Session, batch_ids: Iterable[int], now: datetime) -> Mapping[
             found[batch_id].unpaid = unpaid
         for batch_id, undecided, unvalidated in _undecided(session, part):
             found[batch_id].undecided, found[batch_id].unvalidated = undecided or 0, unvalidated or 0
+        for batch_id in _unanswered(session, part):
+            found[batch_id].undecided += 1
+            found[batch_id].unvalidated += 1
         for batch_id, unpromised in _unpromised(session, part):
             found[batch_id].unpromised = unpromised
     return found
@@ -155,6 +160,30 @@ def _undecided(session: Session, batch_ids: list[int]) -> Iterable[Any]:
         .where(Hit.batch_id.in_(batch_ids), HitBatch.kind == HitKind.CREATION, Example.retracted_at.is_(None))
         .group_by(Hit.batch_id)
     ).all()
+
+
+def _unanswered(session: Session, batch_ids: list[int]) -> Iterable[int]:
+    """Return the batch of each text that was handed in unseen and that no model has answered: it may fool one yet."""
+    counts = (AssignmentState.SUBMITTED, AssignmentState.APPROVED)
+    of_writer = (Assignment.hit_id == Attempt.hit_id, Assignment.worker_id == Attempt.worker_id)
+    rows = session.execute(
+        select(Hit.batch_id, ArmAssignment)
+        .select_from(Attempt)
+        .join(Hit, Hit.id == Attempt.hit_id)
+        .join(HitBatch, HitBatch.id == Hit.batch_id)
+        .join(Round, Round.id == HitBatch.round_id)
+        .join(ArmAssignment, (ArmAssignment.round_id == Round.id) & (ArmAssignment.worker_id == Attempt.worker_id))
+        .options(joinedload(ArmAssignment.plan))
+        .where(Hit.batch_id.in_(batch_ids), Round.frozen_at.is_(None))
+        .where(Attempt.state.in_((AttemptState.ASKING, AttemptState.UNANSWERED)))
+        .where(Attempt.failure.is_(None) | Attempt.failure.not_like(f"{UNREADABLE}%"))
+        .where(select(Assignment.id).where(*of_writer, Assignment.state.in_(counts)).exists())
+    ).all()
+    return [
+        batch_id
+        for batch_id, drawn in rows
+        if not next(Arm.of(one).model_in_loop for one in drawn.plan.arms if one["name"] == drawn.arm)
+    ]
 
 
 def _unpromised(session: Session, batch_ids: list[int]) -> Iterable[Any]:

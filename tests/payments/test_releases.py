@@ -8,10 +8,12 @@ from decimal import Decimal
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from hits.arms import Arm, draw_arm, set_arms
+from hits.attempts import give_up
 from hits.clock import FixedClock
 from hits.models import Hit, HitBatch
 from hits.money import usd
-from hits.states import AssignmentState, HitState, Verdict
+from hits.states import AssignmentState, AttemptState, HitState, Verdict
 from payments import budgets
 from payments.budgets import reserve
 from payments.ledger import record_reward
@@ -80,6 +82,28 @@ def test_what_is_still_undecided_keeps_its_bonus_and_its_validation(session: Ses
     assert kept == (usd(0), usd("0.36"), usd("1.00"), None)
     assert (reservation.open, reservation.spent) == (usd(0), usd("0.36"))
     assert reservation.closed_at is not None
+
+
+def test_a_text_written_unseen_that_no_model_has_answered_keeps_its_bonus_until_it_is_left_out(
+    session: Session, clock: FixedClock
+) -> None:
+    batch, reservation = launched(session, clock)
+    set_arms(session, batch.round, [Arm("control", 1, model_in_loop=False)], seed=0, by="ada", now=clock.now())
+    done = factories.make_assignment(
+        session, hit=factories.make_hit(session, batch=batch), state=AssignmentState.APPROVED
+    )
+    draw_arm(session, batch.round, done.worker_id, clock.now())
+    text = factories.make_attempt(session, assignment=done, state=AttemptState.UNANSWERED, failure="too busy")
+    record_reward(session, done, clock.now())
+    close(session, batch)
+
+    release_unused(session, clock.now())
+    kept = (reservation.free, reservation.bonuses, reservation.validation, reservation.closed_at)
+    give_up(session, text, clock.now())
+    release_unused(session, clock.now())
+
+    assert kept == (usd(0), usd("0.36"), usd("1.00"), None)
+    assert (reservation.open, reservation.closed_at) == (usd(0), clock.now())
 
 
 def test_a_promise_that_is_not_paid_keeps_its_money(session: Session, clock: FixedClock) -> None:
