@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased, contains_eager, selectinload
 
-from hits.models import Assignment, Attempt, Example, GoldItem, Hit, HitBatch, Vote, Worker
+from hits.models import Assignment, Attempt, Example, GoldItem, Hit, HitBatch, Lease, Vote, Worker
 from hits.money import ZERO
 from hits.states import AssignmentState, HitKind, HitState, Moderation, Verdict
 from payments.models import Payout
@@ -122,13 +122,25 @@ def _streaks_due(session: Session, size: int, after: int) -> _Page:
 
 
 def _judged_hits_due(session: Session, size: int, after: int) -> _Page:
-    """A HIT that a person had to look at, since it was not judged to its end, earns none."""
+    """A HIT of which items were left unjudged earns none, also one that a person has approved after all.
+
+    An item that was stopped by a flag, or taken out, is not asked for.
+    """
     judged = (
         select(func.count())
         .select_from(Vote)
         .where(Vote.assignment_id == Assignment.id, Vote.counted_at.is_not(None))
         .correlate(Assignment)
         .scalar_subquery()
+    )
+    of_item = or_(Vote.example_id == Lease.example_id, Vote.gold_item_id == Lease.gold_item_id)
+    asked_for = and_(Example.moderation.is_(None), Example.verdict != Verdict.FLAGGED, Example.retracted_at.is_(None))
+    unjudged = (
+        select(Lease.id)
+        .outerjoin(Example, Example.id == Lease.example_id)
+        .where(Lease.assignment_id == Assignment.id, or_(Lease.example_id.is_(None), asked_for))
+        .where(~exists().where(Vote.validator_id == Lease.validator_id, of_item).correlate(Lease))
+        .correlate(Assignment)
     )
     planned = exists().where(Payout.assignment_id == Assignment.id, Payout.rule == VALIDATION_BATCH)
     rows = session.execute(
@@ -138,7 +150,7 @@ def _judged_hits_due(session: Session, size: int, after: int) -> _Page:
         .join(Worker, Worker.id == Assignment.worker_id)
         .where(HitBatch.kind == HitKind.VALIDATION, HitBatch.extras["hit_bonus"].as_string().is_not(None))
         .where(Assignment.state.in_(PAYABLE), Assignment.review_reason.is_(None), Worker.erased_at.is_(None))
-        .where(judged > 0, ~planned, Assignment.id > after)
+        .where(judged > 0, ~unjudged.exists(), ~planned, Assignment.id > after)
         .options(contains_eager(Assignment.hit).contains_eager(Hit.batch), contains_eager(Assignment.worker))
         .order_by(Assignment.id)
         .limit(size)

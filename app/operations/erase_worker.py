@@ -17,7 +17,20 @@ from app.operations.requirements import leave_lists
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import NotFound, Refused
-from hits.models import Assignment, Attempt, Consent, Example, Exposure, Hit, HitBatch, Rejection, Vote, Worker, Writing
+from hits.models import (
+    Assignment,
+    Attempt,
+    Consent,
+    Example,
+    Exposure,
+    Hit,
+    HitBatch,
+    Rejection,
+    Round,
+    Vote,
+    Worker,
+    Writing,
+)
 from hits.models.people import erased_id
 from hits.money import ZERO, display
 from hits.mturk.client import MTurk
@@ -317,7 +330,10 @@ def _not_handed_in(worker: Worker) -> tuple[ColumnElement[bool], ...]:
 def _remove(session: Session, worker: Worker, now: datetime) -> None:
     mine = Assignment.worker_id == worker.id
     left = (AssignmentState.OPENED, AssignmentState.SAVED)
-    for assignment in session.scalars(select(Assignment).where(mine, Assignment.state.in_(left))):
+    # A frozen round's rows don't change any more, and nobody draws from it.
+    unfrozen = select(Round.id).where(Round.frozen_at.is_(None))
+    held = select(Assignment).join(Assignment.hit).join(Hit.batch).where(HitBatch.round_id.in_(unfrozen))
+    for assignment in session.scalars(held.where(mine, Assignment.state.in_(left))):
         release(session, assignment)
     flagged = Vote.flag_reason.is_not(None)
     decided = select(Example.id).where(Example.writer_id == worker.id, Example.verdict != Verdict.FLAGGED)
@@ -326,7 +342,16 @@ def _remove(session: Session, worker: Worker, now: datetime) -> None:
         delete(Exposure).where(Exposure.worker_id == worker.id),
         delete(Writing).where(Writing.attempt_id.in_(select(Attempt.id).where(Attempt.worker_id == worker.id))),
         delete(Attempt).where(*_not_handed_in(worker)),
-        delete(Vote).where(Vote.validator_id == worker.id, Vote.counted_at.is_(None)),
+        # A writer's promise may stand on votes that were withdrawn (payments.planning).
+        delete(Vote).where(
+            Vote.validator_id == worker.id,
+            Vote.counted_at.is_(None),
+            Vote.counted_before.is_(None),
+            or_(
+                Vote.example_id.is_(None),
+                Vote.example_id.in_(select(Example.id).where(Example.round_id.in_(unfrozen))),
+            ),
+        ),
         update(Assignment).where(mine).values(why="", draft=None),
         # The reasons of flags: the person's own, and what others said of the person's texts once that is decided.
         update(Vote).where(Vote.validator_id == worker.id, flagged).values(flag_reason=ERASED_WORDS),

@@ -265,3 +265,19 @@ def test_a_rejection_that_can_be_undone_keeps_what_its_reader_would_earn(session
     release_unused(session, clock.now())
 
     assert session.scalars(select(Reservation)).one().bonuses == usd("0.06")
+
+
+def test_a_hit_of_which_items_were_left_unjudged_is_not_a_judged_one(session: Session) -> None:
+    """Handed in early, approved by a person after all, or rejected and undone: the terms ask for every item."""
+    batch = validation_batch(session, WHOLE)
+    left = judge(session, batch, 1, 0)
+    factories.make_lease(session, assignment=left, example=factories.make_example(session), place=None)
+    assert rules(session) == []
+
+    stopped = judge(session, batch, 1, 0)
+    gone = factories.make_example(session, verdict=Verdict.FLAGGED, moderation=Moderation.OPEN)
+    factories.make_lease(session, assignment=stopped, example=gone, place=None)
+    whole = judge(session, batch, 0, 0)
+    factories.make_vote(session, example=factories.make_example(session), assignment=whole)
+
+    assert [one.assignment.id for one in due_bonuses(session)] == [stopped.id, whole.id]

@@ -39,7 +39,9 @@ from hits.states import (
     RejectionState,
     Verdict,
 )
+from hits.validations import withdraw_votes
 from payments.models import Payout, PayoutState, Posting
+from payments.planning import follow
 from payments.rules import ReaderTerms
 from qualification.grants import VALIDATOR
 from qualification.limits_models import ListEntry, ListKind, PracticeGrade
@@ -59,7 +61,7 @@ from tests.factories import (
     make_worker,
 )
 from tests.market import Market, failing
-from tests.payments.builders import judge
+from tests.payments.builders import judge, plan, verified_example
 
 #: What becomes of every table that knows a worker.
 DEALT_WITH = {
@@ -476,3 +478,38 @@ def test_the_books_of_an_erased_person_still_agree_and_the_id_does_not_come_back
     assert Decimal("0.30") == assignment_row(crowd.session, assignment_id).hit.batch.reward
     assert crowd.session.query(Attempt).count() == 1
     assert crowd.session.query(Assignment).filter(Assignment.review_reason.is_not(None)).count() == 0
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["open", "frozen"])
+def test_votes_that_were_withdrawn_stay_since_the_writer_s_promise_stands_on_them(
+    session: Session, market: Market, settings: Settings, clock: FixedClock, frozen: bool
+) -> None:
+    example = verified_example(session, batch=make_batch(session), votes=2)
+    [vote, _] = session.scalars(select(Vote).where(Vote.example_id == example.id).order_by(Vote.id))
+    clock.advance(timedelta(hours=1))
+    [payout] = plan(session, clock.now())
+    vote.assignment.state, vote.assignment.rejected_at = AssignmentState.REJECTED, clock.now()
+    withdraw_votes(session, vote.assignment, clock.now())
+    if frozen:
+        example.round.manifest_sha256, example.round.frozen_at = "0" * 64, clock.now()
+    session.commit()
+
+    erase(session, market, settings, clock, vote.validator.pseudonym)
+    follow(session, clock.now())
+
+    assert payout.state is PayoutState.APPROVED
+    session.refresh(vote)
+    assert (vote.counted_at, vote.label) == (None, "negative")
+
+
+def test_a_draft_and_a_place_of_a_frozen_round_do_not_stand_in_the_way(
+    session: Session, market: Market, settings: Settings, clock: FixedClock
+) -> None:
+    vote = make_vote(session, example=make_example(session), counted_at=None)
+    vote.assignment.state, vote.assignment.deadline_at = AssignmentState.OPENED, NOON - timedelta(days=1)
+    vote.example.round.manifest_sha256, vote.example.round.frozen_at = "0" * 64, clock.now()
+    session.commit()
+
+    erase(session, market, settings, clock, vote.validator.pseudonym)
+
+    assert vote.validator.erased_at == clock.now()
