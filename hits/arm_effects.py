@@ -4,7 +4,9 @@ The texts of one person are alike, so that an interval that takes them for indep
 drawn again instead, in each arm by itself, as arms were drawn by people (C. A. Field and A. H. Welsh 2007,
 "Bootstrapping clustered data"; A. C. Cameron, J. B. Gelbach and D. L. Miller 2008). A percentile interval of few
 writers is still too narrow; it is widened as T. C. Hesterberg 2015, "What Teachers Should Know about the Bootstrap",
-says: by Student's t for the smaller arm, and by the root of n / (n - 1).
+says: by Student's t for the smaller arm, and by the root of n / (n - 1). An arm in which all texts are counted, or
+none, looks the same however it is drawn: Wilson's interval of as many cases as it has writers stands for it, and both
+arms' intervals are joined as in R. G. Newcombe 1998, Statistics in Medicine 17:873-890.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from hits.models import ArmAssignment, Attempt, Example, Round
-from hits.rates import Rate
+from hits.rates import Rate, wilson
 from hits.states import Verdict
 
 #: Writers of an arm below which no interval is given: so few can be drawn again in too few ways.
@@ -160,7 +162,13 @@ def difference(
     chance = np.random.default_rng(seed)
     drawn = _drawn_ratios(one, chance, resamples) - _drawn_ratios(other, chance, resamples)
     tail = NormalDist().cdf(-math.sqrt(fewest / (fewest - 1)) * student(fewest - 1))
-    low, high = np.quantile(drawn, [tail, 1 - tail])
+    if _all_or_none(one) or _all_or_none(other):
+        (least, most), (least_other, most_other) = (_bounds(some, seed, resamples, tail) for some in (one, other))
+        mine, theirs = _ratio(one), _ratio(other)
+        low = estimate - math.hypot(mine - least, most_other - theirs)
+        high = estimate + math.hypot(most - mine, theirs - least_other)
+    else:
+        low, high = np.quantile(drawn, [tail, 1 - tail])
     return Difference(estimate, float(low), float(high), sizes)
 
 
@@ -192,6 +200,18 @@ def more_writers(found: Difference, margin: float) -> int:
 
 def _ratio(items: Sequence[tuple[float, float]]) -> float:
     return sum(part for part, _ in items) / sum(whole for _, whole in items)
+
+
+def _all_or_none(items: Sequence[tuple[float, float]]) -> bool:
+    return all(part == 0 for part, _ in items) or all(part == whole for part, whole in items)
+
+
+def _bounds(items: Sequence[tuple[float, float]], seed: int, resamples: int, tail: float) -> tuple[float, float]:
+    """Return the interval of one arm's ratio."""
+    if _all_or_none(items):
+        return wilson(len(items) if items[0][0] else 0, len(items))
+    low, high = np.quantile(_drawn_ratios(items, np.random.default_rng(seed), resamples), [tail, 1 - tail])
+    return float(low), float(high)
 
 
 def _drawn_ratios(items: Sequence[tuple[float, float]], chance: np.random.Generator, resamples: int) -> Any:

@@ -313,6 +313,8 @@ def compare(
     vmer = of("verified")
     waiting = sum(writer.waiting for writer in (*mine, *theirs))
     answer, words = _answer(vmer, margin)
+    if answer != "open" and not _holds(answer, mine, theirs, margin):
+        answer, words = "open", f"Too early to say: {_in_points(vmer)}, and what is not read yet can turn it"
     rates = " and ".join(
         f"{Figures.of(some).vmer.percent} of {Figures.of(some).examples} texts by {len(some)} writers ({name})"
         for name, some in ((one, mine), (other, theirs))
@@ -323,12 +325,31 @@ def compare(
     return Comparison(question, one, other, vmer, of("fooled"), of("seconds"), answer, sentence)
 
 
+def _holds(answer: str, mine: Sequence[Writer], theirs: Sequence[Writer], margin: float) -> bool:
+    """Tell whether the answer stays, whatever readers will say of the texts that wait for them."""
+    if not any(writer.waiting for writer in (*mine, *theirs)):
+        return True
+
+    def shares(writers: Sequence[Writer], *, sound: bool) -> list[tuple[float, float]]:
+        return [(one.verified + (one.waiting if sound else 0), one.examples) for one in writers]
+
+    return all(
+        _answer(difference(shares(mine, sound=sound), shares(theirs, sound=not sound)), margin)[0] == answer
+        for sound in (True, False)
+    )
+
+
+def _in_points(found: Difference) -> str:
+    if found.estimate is None or found.low is None or found.high is None:
+        return "no interval"
+    return f"{100 * found.estimate:+.1f} points (95% interval {100 * found.low:+.1f} to {100 * found.high:+.1f})"
+
+
 def _answer(found: Difference, margin: float) -> tuple[str, str]:
     if found.estimate is None or found.low is None or found.high is None:
         more = more_writers(found, margin)
         return "open", f"Not enough data: at least {more} more {'writer' if more == 1 else 'writers'}"
-    interval = f"95% interval {100 * found.low:+.1f} to {100 * found.high:+.1f}"
-    points = f"{100 * found.estimate:+.1f} points ({interval})"
+    points = _in_points(found)
     if found.low > 0:
         return "yes", f"Yes: {points}"
     if found.high < 0:

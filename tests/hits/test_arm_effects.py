@@ -56,6 +56,21 @@ def test_arms_without_any_spread_have_an_interval_of_no_width() -> None:
     assert found.high == pytest.approx(-0.25)
 
 
+def test_arms_of_all_or_nothing_are_as_unsure_as_their_writers_are_few() -> None:
+    none = difference([(0, 1)] * 5, [(0, 1)] * 5)
+    many = difference([(0, 1)] * 500, [(0, 1)] * 500)
+    apart = difference([(1, 1)] * 5, [(0, 1)] * 5)
+    mixed = difference([(0, 4)] * 8, [(1, 4), (3, 4)] * 4)
+
+    # Newcombe's method 10 of 0 in 5 and 0 in 5, and of 5 in 5 and 0 in 5.
+    assert (none.low, none.high) == (pytest.approx(-0.4345, abs=1e-3), pytest.approx(0.4345, abs=1e-3))
+    assert many.half == pytest.approx(0.0076, abs=1e-3)
+    assert (apart.low, apart.high) == (pytest.approx(1 - 0.4345 * 2**0.5, abs=1e-3), 1)
+    assert mixed.low is not None
+    assert mixed.high is not None
+    assert -0.75 < mixed.low < -0.5 < mixed.high < 0
+
+
 def test_the_same_numbers_give_the_same_interval_and_another_seed_nearly_the_same() -> None:
     chance = np.random.default_rng(3)
     one, other = simulated(chance, 40, 0.3), simulated(chance, 40, 0.2)

@@ -116,6 +116,24 @@ def test_whether_explanations_help_is_said_in_a_sentence_with_numbers(
     assert found.sentence.startswith(f"Do explanations help? {words}")
 
 
+def test_no_answer_is_given_that_the_texts_not_read_yet_can_turn() -> None:
+    unread = {"one": writers(30, 4), "other": writers(30, 1, waiting=4)}
+    few = {"one": writers(30, 4), "other": [*writers(29, 1), *writers(1, 1, waiting=1)]}
+
+    found = compare("?", "one", "other", unread)
+
+    assert found.answer == "open"
+    assert found.sentence.startswith("? Too early to say: +30.0 points (95% interval")
+    assert compare("?", "one", "other", few).answer == "yes"
+
+
+def test_nothing_is_said_of_arms_in_which_nobody_fooled_the_model_yet() -> None:
+    found = compare("?", "one", "other", {"one": writers(5, 0, 1), "other": writers(5, 0, 1)})
+
+    assert (found.answer, found.vmer.low) != ("alike", 0.0)
+    assert found.sentence.startswith("? Not enough data: +0.0 points")
+
+
 def test_texts_that_wait_for_readers_are_told_of() -> None:
     found = compare("?", "one", "other", {"one": writers(9, 2, waiting=1), "other": writers(9, 2)})
 
