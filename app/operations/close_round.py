@@ -17,7 +17,7 @@ from hits.errors import Refused
 from hits.export import find_round
 from hits.models import Hit, HitBatch, Round
 from hits.mturk.client import HitSeen, MTurk
-from hits.mturk.errors import HitMissing
+from hits.mturk.errors import HitMissing, MTurkRefused
 from hits.rounds import move
 from hits.states import HitKind, HitState, RoundState
 
@@ -109,6 +109,10 @@ def _take_off(session: Session, mturk: MTurk, clock: Clock, round_ids: Collectio
             expires_at = mturk.hit(hit_id).expires_at
         except HitMissing:
             # The next collection says so and closes it.
+            continue
+        except MTurkRefused as error:
+            # The others come off the site all the same; the next pass asks again.
+            done.findings.append(f"HIT {hit_id} is still on offer: {error}")
             continue
         row = session.get_one(Hit, hit.id, populate_existing=True, with_for_update=True)
         row.mturk_hit_id, row.expires_at = hit_id, expires_at

@@ -347,9 +347,9 @@ def plan_launch(
         batch_id = batch.id
         rows = session.scalars(select(Hit).where(Hit.batch_id == batch.id).order_by(Hit.position)).all()
         existing = sum(row.mturk_hit_id is not None for row in rows)
-        missing = sum(row.mturk_hit_id is None and row.state is not HitState.CLOSED for row in rows)
-        most = held_from(batch)
-        held = 0 if most is None else sum(row.position > most for row in rows)
+        unmade = [row.position for row in rows if row.mturk_hit_id is None and row.state is not HitState.CLOSED]
+        missing, most = len(unmade), held_from(batch)
+        held = 0 if most is None else sum(position > most for position in unmade)
         if missing > held and round_ is not None and round_.state not in OPEN_STATES:
             _require_state(session, round_, terms, clock.now())
         pairs = [(_shown(row.context.fields if row.context else {}), row.goal_label or "") for row in rows]

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.operations.close_round import IN_FLIGHT, close_round, finish_closing, plan_close
 from app.operations.jobs_pass import jobs_pass
-from app.operations.launch import launch_batch
+from app.operations.launch import launch_batch, plan_launch
 from app.operations.move_round import open_round
 from app.settings import Settings
 from hits.clock import FixedClock
@@ -95,6 +95,8 @@ def test_hits_behind_a_pilot_are_never_made_and_their_money_is_free_again(
     assert open_round(session, clock, "sentiment", 1, by="Ada")
     again = launch_batch(session, market.mturk, settings, clock, terms(hits=5, pilot=1), CONTEXTS)
     assert (again.created, again.existing) == (0, 1)
+    plan = plan_launch(session, market.mturk, settings, clock, terms(hits=5, pilot=1), CONTEXTS)
+    assert (plan.hits_now, plan.held_hits, plan.finished) == (0, 0, True)
 
 
 def test_a_hit_whose_creation_was_lost_is_found_and_taken_off(
@@ -140,6 +142,19 @@ def test_a_launch_that_is_going_on_stops_when_its_round_is_closed(
         launch_batch(session, market.mturk, settings, clock, TERMS, CONTEXTS, on_created=close)
 
     assert (len(market.hits()), on_offer(market)) == (1, 0)
+
+
+def test_a_hit_that_the_marketplace_does_not_expire_keeps_no_other_one_on_offer(
+    session: Session, market: Market, clock: FixedClock, hits: list[str]
+) -> None:
+    market.before = failing("UpdateExpirationForHIT", 400, "RequestError", times=1)
+
+    done = close_round(session, market.mturk, clock, "sentiment", 1, by="Ada")
+
+    assert (done.expired, on_offer(market), len(done.findings)) == (2, 1, 1)
+    assert done.findings[0].startswith(f"HIT {hits[0]} is still on offer: The marketplace refused")
+    assert finish_closing(session, market.mturk, clock).expired == 1
+    assert on_offer(market) == 0
 
 
 def test_a_draft_has_nothing_to_close(session: Session, market: Market, clock: FixedClock) -> None:
