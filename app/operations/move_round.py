@@ -140,7 +140,7 @@ def missing_for(session: Session, round_: Round, to: RoundState, now: datetime) 
     if to is RoundState.TRAINED:
         return [f"no model was trained on it yet; `dynahit round train {round_.task_code} --round {round_.number}`"]
     if to is RoundState.ARCHIVED and round_.state is RoundState.VALIDATING:
-        return open_hits(session, round_)
+        return open_hits(session, round_) + _half_frozen(round_)
     if to is RoundState.COLLECTING and round_.state is RoundState.PILOTING:
         return missing_to_release(session, round_)
     if to is not RoundState.COLLECTING or round_.state is not RoundState.VALIDATING:
@@ -152,9 +152,12 @@ def missing_for(session: Session, round_: Round, to: RoundState, now: datetime) 
     ]
     if round_.origin is not None:
         missing.append(f"it was imported from a published set; collect in another round: --round {round_.number + 1}")
-    if round_.frozen_at is not None:
-        missing.append(f"it is being frozen; `dynahit round freeze {name}` goes on with it")
-    return missing
+    return missing + _half_frozen(round_)
+
+
+def _half_frozen(round_: Round) -> list[str]:
+    name = f"{round_.task_code} {round_.number}"
+    return [] if round_.frozen_at is None else [f"it is being frozen; `dynahit round freeze {name}` goes on with it"]
 
 
 def list_rounds(session: Session, now: datetime, *, archived: bool = False) -> list[Line]:

@@ -6,7 +6,7 @@ then; or when it is closed, or its time on the market is over and nobody works o
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -37,9 +37,10 @@ class Usage:
 
 def usage_of(session: Session, round_id: int, now: datetime) -> Usage:
     """Return what is known of the round's contexts at this moment, of scores those of the model asked last."""
-    facts: dict[str, Counter[str]] = {
-        digest: Counter() for digest in session.scalars(select(Context.digest).where(Context.round_id == round_id))
-    }
+    # A context may be stored, and have a HIT, between two of these statements.
+    facts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for digest in session.scalars(select(Context.digest).where(Context.round_id == round_id)):
+        facts[digest]
     goals: Counter[tuple[str, str | None]] = Counter()
     for row in session.execute(_hits(round_id)):
         if row.worked:

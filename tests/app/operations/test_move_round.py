@@ -16,6 +16,7 @@ from hits.clock import FixedClock
 from hits.errors import Refused
 from hits.manifest import SplitTerms
 from hits.models import Round
+from hits.models.frozen import FREEZING
 from hits.rounds import MOVES, NotReady, StopRules, move
 from hits.states import RoundState
 from tests import factories as make
@@ -103,6 +104,19 @@ def test_a_closed_round_opens_again_unless_something_stands_in_the_way(
         RoundState.COLLECTING,
         RoundState.VALIDATING,
     ]
+
+
+@ON_SQLITE
+def test_a_round_whose_freezing_was_interrupted_is_frozen_before_it_is_archived(
+    session: Session, clock: FixedClock
+) -> None:
+    make.make_round(session, state=RoundState.VALIDATING, frozen_at=clock.now(), manifest_sha256=FREEZING)
+    session.commit()
+
+    with pytest.raises(NotReady, match="being frozen; `dynahit round freeze sentiment 1` goes on"):
+        archive_round(session, clock, "sentiment", 1, by="Ada")
+
+    assert session.scalars(select(Round.state)).one() is RoundState.VALIDATING
 
 
 @ON_SQLITE

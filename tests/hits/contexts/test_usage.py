@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from sqlalchemy.orm import Session
 
-from hits.contexts import usage_of
+from hits.contexts import usage, usage_of
 from hits.models import Context, ContextScore, Hit, RetiredContext
 from hits.states import AssignmentState, HitState, Verdict
 from tests.factories import (
@@ -62,6 +63,23 @@ def test_somebody_who_is_still_writing_holds_it_past_the_offers_end(session: Ses
 
     assert taken(session, context, hours=1) == (1, 0)
     assert taken(session, context, hours=4) == (0, 0)
+
+
+@pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
+def test_a_context_that_is_stored_and_launched_while_we_look_is_counted(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    round_id = make_round(session).id
+    looked, meanwhile = usage._hits, []
+
+    def later(of_round: int) -> object:
+        meanwhile.append(hit_with(session)[0])
+        return looked(of_round)
+
+    monkeypatch.setattr(usage, "_hits", later)
+    candidates = usage_of(session, round_id, NOON).candidates
+
+    assert candidates[meanwhile[0].digest].held == 1
 
 
 def test_examples_verdicts_scores_and_retirement_are_known_of_each(session: Session) -> None:
