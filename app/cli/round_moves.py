@@ -342,4 +342,7 @@ def _moment(text: str) -> datetime | None:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidInput(f"{text!r} is no time. Write it as 2026-12-24T18:00+01:00, or none.") from None
-    return found if found.tzinfo is None else found.astimezone(UTC)
+    try:
+        return found if found.tzinfo is None else found.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{text!r} is before the year 1 or after 9999 in UTC. Write a nearer time.") from None

@@ -85,5 +85,6 @@ def test_stop_rules_are_set_shown_and_taken_away(shell: Shell, session: Session)
     changed = json.loads(shell(*rules, "--spent", "none", "--json").stdout)
     assert (changed["spent"], changed["validated"], changed["changed"]) == (None, 5, True)
     assert "is no time" in shell(*rules, "--at", "tomorrow").output
+    assert "before the year 1" in shell(*rules, "--at", "9999-12-31T23:00-12:00").output
     assert "is no whole number" in shell(*rules, "--validated", "many").output
     assert "1 to 10,000,000" in shell(*rules, "--validated", "0").output
