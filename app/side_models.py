@@ -39,10 +39,11 @@ class SideModels:
                 known = self._make(task_code, reference)
                 self._engines[task_code, reference] = known
             self._engines.move_to_end((task_code, reference))
+            # Before anybody else can let it go: started afterwards, it would stay loaded and be known to nobody.
+            known.start()
             gone = [self._engines.popitem(last=False)[1] for _ in range(len(self._engines) - self._most)]
         for one in gone:
             one.stop()
-        known.start()
         return known
 
     def stop(self) -> None:
@@ -96,9 +97,12 @@ def comparable(
 
 
 def _reference_of(version: ModelVersion) -> str | None:
-    told = version.card.get("reference")
-    if told is not None:
-        return str(told)
+    folder = version.card.get("folder")
+    if folder is not None:
+        return f"dir:{folder}"
+    if version.model_id.startswith("dir:"):
+        # The name of a folder; where that lies was in the configuration at that time.
+        return None
     if "/" in version.model_id and ":" not in version.model_id:
         return f"hub:{version.model_id}@{version.revision}"
     return version.model_id

@@ -51,6 +51,15 @@ def test_readers_of_passages_are_wrong_below_the_overlap_that_fools_a_model() ->
     )
 
 
+def test_a_few_rows_that_are_all_alike_are_no_clear_difference() -> None:
+    few, many = (difference(CLASSES, [[0, 1]] * count, [[0, 0]] * count, "error") for count in (3, 30))
+
+    assert (few.value, few.is_clear) == (-1.0, False)
+    assert (many.value, many.is_clear) == (-1.0, True)
+    same = difference(CLASSES, [[0, 0]] * 3, [[0, 0]] * 3, "accuracy")
+    assert same.low < 0 < same.high
+
+
 def test_a_difference_is_paired() -> None:
     before = [[0, 0]] * 50 + [[1, 0]] * 20 + [[1, 1]] * 30
     after = [[0, 0]] * 50 + [[1, 1]] * 20 + [[1, 1]] * 30
