@@ -505,9 +505,10 @@ def test_votes_that_were_withdrawn_stay_since_the_writer_s_promise_stands_on_the
 def test_a_draft_and_a_place_of_a_frozen_round_do_not_stand_in_the_way(
     session: Session, market: Market, settings: Settings, clock: FixedClock
 ) -> None:
-    vote = make_vote(session, example=make_example(session), counted_at=None)
+    example = make_example(session)
+    vote = make_vote(session, example=example, counted_at=None)
     vote.assignment.state, vote.assignment.deadline_at = AssignmentState.OPENED, NOON - timedelta(days=1)
-    vote.example.round.manifest_sha256, vote.example.round.frozen_at = "0" * 64, clock.now()
+    example.round.manifest_sha256, example.round.frozen_at = "0" * 64, clock.now()
     session.commit()
 
     erase(session, market, settings, clock, vote.validator.pseudonym)
