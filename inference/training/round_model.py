@@ -128,17 +128,15 @@ class Trained:
 
 
 def prepare(spec: TaskSpec, sources: Sequence[Source], settings: Settings) -> Prepared:
-    """Return the rows as they are learned: limited, without leaks, base data with a part held back as dev.
+    """Return the rows as they are learned: base data with a part held back as dev, without leaks, limited.
 
     Sources without any dev rows of their own get some. Raises InvalidInput when nothing is left to learn, or a label
     is missing among what is learned.
     """
     labels = () if spec.kind is AnswerKind.SPAN else spec.label_codes
-    chosen = [
-        source if source.dev else held_back(source, settings.dev_percent)
-        for source in (limited(one, settings.limit_per_source) for one in sources)
-    ]
-    cleaned = tuple(without_leaks(chosen))
+    chosen = [source if source.dev else held_back(source, settings.dev_percent) for source in sources]
+    # Whole splits are measured on later, so that a limit must not hide what is in them.
+    cleaned = tuple(limited(one, settings.limit_per_source) for one in without_leaks(chosen))
     if not any(source.train for source in cleaned):
         raise InvalidInput("There is nothing to learn from: no source has a training row. Name base data or a round.")
     met = {row.label for source in cleaned for row in source.train if isinstance(row, Row)}

@@ -167,6 +167,17 @@ def test_a_reader_of_passages_learns_where_answers_stand(tmp_path: Path) -> None
     assert said.span.text == "good"
 
 
+def test_nothing_of_a_test_split_is_learned_also_where_a_limit_leaves_some_of_it_out() -> None:
+    held = rows(6, "the food")
+    base = Source("base a", [*rows(6, "the room"), *reversed(held)], dev=rows(1, "the view"))
+    first = Source("round 1", rows(3), dev=rows(1, "the view"), test=held)
+
+    found = prepare(task("sentiment"), [base, first], Settings(limit_per_source=4))
+
+    assert [(len(source.train), len(source.test)) for source in found.sources] == [(4, 0), (4, 4)]
+    assert not set(found.rows) & set(held)
+
+
 def test_nothing_to_learn_a_missing_label_and_settings_out_of_bounds_are_said() -> None:
     with pytest.raises(InvalidInput, match="nothing to learn from"):
         prepare(task("sentiment"), [Source("a", [], rows(1))], FAST)
