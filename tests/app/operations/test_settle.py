@@ -29,7 +29,7 @@ from tests.payments.builders import fooling_example, verified_example
 from tests.payments.senders import BonusDesk, Fault, Killed
 
 #: So many times settling two bonuses commits.
-COMMITS = 10
+COMMITS = 11
 
 
 def owe(session: Session, count: int = 1, **fields: Any) -> list[Example]:
