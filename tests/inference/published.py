@@ -28,13 +28,18 @@ def save_model(
     *,
     card: Mapping[str, Any] | None = None,
     seed: int = 0,
+    words: Sequence[str] = WORDS,
+    **sizes: Any,
 ) -> Path:
-    """Save a random classifier with these label names, or a reader of passages without any; return the folder."""
+    """Save a random classifier with these label names, or a reader of passages without any; return the folder.
+
+    ``words`` are those that its tokenizer knows whole, ``sizes`` change the configuration.
+    """
     import torch
     from transformers import AutoConfig, AutoModelForQuestionAnswering, AutoModelForSequenceClassification
 
     folder.mkdir(parents=True, exist_ok=True)
-    vocabulary = _save_tokenizer(folder, architecture)
+    vocabulary = _save_tokenizer(folder, architecture, words)
     more: dict[str, Any] = dict(SIZES)
     if architecture == "distilbert":
         more = {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64, "initializer_range": 0.3}
@@ -44,6 +49,7 @@ def save_model(
         more |= {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0}
     if architecture == "roberta":
         more["type_vocab_size"] = 1
+    more |= sizes
     positions = 66 if architecture in ("roberta", "mpnet") else 64
     config = AutoConfig.for_model(
         architecture,
@@ -66,7 +72,7 @@ def save_model(
     return folder
 
 
-def _save_tokenizer(folder: Path, architecture: str) -> dict[str, int]:
+def _save_tokenizer(folder: Path, architecture: str, words: Sequence[str]) -> dict[str, int]:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
     if architecture == "roberta":
@@ -82,7 +88,7 @@ def _save_tokenizer(folder: Path, architecture: str) -> dict[str, int]:
         if architecture == "mpnet":
             special = ("<s>", "<pad>", "</s>", "[UNK]", "<mask>")
         first, last = (special[0], special[2]) if architecture == "mpnet" else ("[CLS]", "[SEP]")
-        pieces = [*special, *WORDS, *string.ascii_lowercase, *string.digits, *string.punctuation]
+        pieces = [*special, *words, *string.ascii_lowercase, *string.digits, *string.punctuation]
         pieces += [f"##{letter}" for letter in string.ascii_lowercase + string.digits]
         vocabulary = {piece: index for index, piece in enumerate(dict.fromkeys(pieces))}
         tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))

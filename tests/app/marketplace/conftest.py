@@ -105,9 +105,9 @@ class Account:
 
 
 @contextmanager
-def serving(app: Callable[..., Any]) -> Iterator[BaseWSGIServer]:
-    """Run a WSGI app on a free loopback port."""
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Quiet)
+def serving(app: Callable[..., Any], port: int = 0) -> Iterator[BaseWSGIServer]:
+    """Run a WSGI app on a loopback port, a free one unless it is given."""
+    server = make_server("127.0.0.1", port, app, threaded=True, request_handler=_Quiet)
     # Stopping waits for one interval, and many tests start a server of their own.
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
