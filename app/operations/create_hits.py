@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from app.settings import Settings
 from hits.clock import Clock
 from hits.errors import Refused
-from hits.models import Hit, HitBatch, Round
+from hits.models import Hit, HitBatch, RetiredContext, Round
 from hits.money import ZERO
 from hits.mturk.client import HitSeen, MTurk, Requirement
 from hits.mturk.errors import HitAlreadyExists, HitTypeMismatch, RequirementsMismatch
@@ -99,10 +99,12 @@ def create_hits(
     A HIT whose creation was begun before is first looked for by its annotation; if it is not there and its token is
     still remembered, the same token is sent again, and a new one otherwise. Money is set aside first for a batch that
     has none: OverBudget when there is no room for it. Raises MTurkError; what was created by then is stored, and the
-    next run goes on behind it. Of a batch with a pilot only that is created until it is released. Raises Refused for
-    creation HITs of a round that is closed, also when it is closed meanwhile.
+    next run goes on behind it. Of a batch with a pilot only that is created until it is released. A HIT whose context
+    was retired since it was planned is closed instead. Raises Refused for creation HITs of a round that is closed, also
+    when it is closed meanwhile.
     """
     _reserve(session, batch_id, clock.now())
+    _withdraw_retired(session, batch_id)
     terms = _terms(session, mturk, batch_id)
     total, existing, wanted = _missing(session, batch_id)
     known: dict[str, HitSeen] | None = None
@@ -180,11 +182,24 @@ def _terms(session: Session, mturk: MTurk, batch_id: int) -> _Terms:
     return replace(terms, hit_type_id=hit_type_id)
 
 
+def _withdraw_retired(session: Session, batch_id: int) -> None:
+    """Close the HITs that were never sent to the marketplace and whose context no further HIT may have."""
+    retired = select(RetiredContext.context_id).where(RetiredContext.context_id == Hit.context_id).exists()
+    session.execute(
+        update(Hit)
+        .where(Hit.batch_id == batch_id, Hit.state == HitState.PLANNED, Hit.token_sent_at.is_(None), retired)
+        .values(state=HitState.CLOSED)
+        .execution_options(synchronize_session=False)
+    )
+    session.commit()
+
+
 def _missing(session: Session, batch_id: int) -> tuple[int, int, list[_Wanted]]:
     rows = session.scalars(
         select(Hit).where(Hit.batch_id == batch_id).order_by(Hit.position).execution_options(populate_existing=True)
     ).all()
     most = held_from(session.get_one(HitBatch, batch_id, populate_existing=True))
+    rows = [row for row in rows if row.mturk_hit_id is not None or row.state is not HitState.CLOSED]
     rows = [row for row in rows if most is None or row.position <= most]
     missing = [
         _Wanted(row.id, row.reference, row.request_token, row.token_sent_at, row.max_assignments)

@@ -14,12 +14,13 @@ from app.operations.jobs_pass import jobs_pass
 from app.operations.launch import LaunchResult, launch_batch, plan_launch
 from app.operations.pilot import Seen, forecast, pilot_report, release_pilot
 from app.operations.status import batch_statuses
+from app.operations.upload_contexts import retire_contexts
 from app.settings import Settings
 from hits.clock import FixedClock
 from hits.errors import InvalidInput, NotFound, Refused
 from hits.models import Hit, HitBatch, Round
 from hits.rounds import NotReady, moves_of
-from hits.states import HitKind, RoundState
+from hits.states import HitKind, HitState, RoundState
 from tests import factories as make
 from tests.app.operations.conftest import CONTEXTS, terms
 from tests.app.operations.crashes import Killed, killed_at
@@ -128,6 +129,22 @@ def test_a_release_lists_what_is_missing_and_creates_nothing_unless_it_is_told_t
     crowd.session.rollback()
     assert released(crowd, early=True) == 4
     assert moves_of(crowd.session, round_of(crowd).id)[-1].note == "released after a pilot of 2 HITs, early"
+
+
+@ON_SQLITE
+def test_hits_behind_the_pilot_whose_context_was_retired_are_never_created(crowd: Crowd) -> None:
+    launched(crowd)
+    behind = crowd.session.scalars(select(Hit).where(Hit.position > 2).order_by(Hit.position)).all()
+    bad = behind[0].context
+    assert bad is not None
+    with_it = [hit.id for hit in behind if hit.context_id == bad.id]
+    retire_contexts(crowd.session, crowd.clock, "sentiment", 1, [bad.digest], reason="names a person", by="Ada")
+
+    assert released(crowd, early=True) == 4 - len(with_it)
+
+    rows = crowd.session.scalars(select(Hit).where(Hit.context_id == bad.id, Hit.position > 2)).all()
+    assert [(hit.id, hit.state, hit.mturk_hit_id) for hit in rows] == [(one, HitState.CLOSED, None) for one in with_it]
+    assert len(crowd.market.hits()) == 6 - len(with_it)
 
 
 @ON_SQLITE
