@@ -116,7 +116,12 @@ def stop_rounds(session: Session, clock: Clock) -> list[str]:
             continue
         why = "; ".join(f"{rule.words} ({rule.standing})" for rule in found)
         by = f"stop rule {found[0].name}"
-        move(session, round_, RoundState.VALIDATING, by=by, now=clock.now(), note=why)
+        try:
+            move(session, round_, RoundState.VALIDATING, by=by, now=clock.now(), note=why)
+        except Refused:
+            # Somebody moved it in this moment; the next pass looks again, and the other rounds stop now.
+            session.rollback()
+            continue
         code, number = round_.task_code, round_.number
         session.add(
             AuditEntry(

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import math
 import shutil
 import time
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from hits.errors import InvalidInput
+from hits.errors import InvalidInput, Refused
 from hits.tasks import AnswerKind, TaskSpec
 from inference.errors import NothingToRead
 from inference.loading import asked_as, load_model
@@ -223,7 +225,8 @@ def train_model(
     """Train the model, write it to a folder of its own in ``out`` and return it.
 
     The folder appears whole or not at all. Killed, the training goes on where it was when it is asked for again;
-    finished, the model is returned as it is. Of several processes the first one writes.
+    finished, the model is returned as it is. Of several processes the first one writes. Raises Refused while another
+    command trains the same model.
     """
     start = start or begin(wanted, base=base, local_files_only=local_files_only)
     identity = identity_of(wanted, prepared, start)
@@ -231,15 +234,30 @@ def train_model(
     fresh = not folder.is_dir()
     if fresh:
         work = folder.with_name(f"{folder.name}.part")
-        checkpoints = Checkpoints(work / "checkpoints", every=CHECKPOINT_STEPS)
-        resumed(checkpoints.steps_done())
-        tuned = _tuned(wanted, prepared, start, checkpoints, advance)
-        if is_first_process():
-            _write(wanted, prepared, start, tuned, work / "model", folder, identity, threads, code, measured)
+        with _alone_in(work) if is_first_process() else nullcontext():
+            checkpoints = Checkpoints(work / "checkpoints", every=CHECKPOINT_STEPS)
+            resumed(checkpoints.steps_done())
+            tuned = _tuned(wanted, prepared, start, checkpoints, advance)
+            if is_first_process():
+                _write(wanted, prepared, start, tuned, work / "model", folder, identity, threads, code, measured)
     if not is_first_process():
         return Trained(folder, {}, ModelCard(f"dir:{folder.name}", "", start.labels), fresh)
     facts = json.loads((folder / "dynahit.json").read_text(encoding="utf-8"))
     return Trained(folder, facts, load_trained(wanted.spec, folder).card, fresh)
+
+
+@contextmanager
+def _alone_in(work: Path) -> Iterator[None]:
+    """Keep others out of a training's folder; the lock ends with the process, however that ends."""
+    work.mkdir(parents=True, exist_ok=True)
+    with (work / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(
+                f"{work.stem} is being trained by another command. Wait for it; this command returns its model then."
+            ) from None
+        yield
 
 
 def load_trained(spec: TaskSpec, folder: Path) -> TargetModel:

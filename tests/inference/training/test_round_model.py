@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hits.errors import InvalidInput
+from hits.errors import InvalidInput, Refused
 from hits.predictions import AnswerSpan
 from hits.tasks import task
 from inference.ensembles import Ensemble
@@ -100,6 +100,21 @@ def test_a_training_that_was_killed_goes_on_and_gives_the_same_weights(
     assert [path.name for path in (tmp_path / "killed").iterdir()] == [whole.folder.name]
     assert not trained(wanted(encoder), tmp_path / "killed", steps.append).fresh
     assert len(steps) == 11
+
+
+def test_two_commands_do_not_train_the_same_model_at_once(tmp_path: Path, encoder: Path) -> None:
+    said: list[str] = []
+
+    def second_command(_loss: float) -> None:
+        if not said:
+            with pytest.raises(Refused) as refused:
+                trained(wanted(encoder), tmp_path)
+            said.append(str(refused.value))
+
+    found = trained(wanted(encoder), tmp_path, second_command)
+
+    assert "is being trained by another command" in said[0]
+    assert [one.name for one in tmp_path.iterdir()] == [found.folder.name]
 
 
 def test_the_folder_is_served_by_its_reference_and_says_where_it_comes_from(tmp_path: Path, encoder: Path) -> None:
