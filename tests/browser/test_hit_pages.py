@@ -348,7 +348,7 @@ def moderate(page: Any, look: Callable[[str], None]) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=The flag is dismissed.")
-    page.focus("text=Readers and votes")
+    page.focus("nav >> text='Readers'")
     page.keyboard.press("Enter")
     page.wait_for_selector("h1:has-text('Readers and votes')")
     page.wait_for_load_state("networkidle")
