@@ -189,7 +189,7 @@ def table(rows: list[dict[str, Any]], heads: list[str]) -> str:
     for name in sets:
         found = [cells[name, head] for head in heads]
         figures = [f"{one['value']:.1%} ({one['low']:.1%} to {one['high']:.1%})".replace("%", "") for one in found]
-        lines.append(f"| {name} | {found[0]['n']:,} | " + " | ".join(figures) + " |")
+        lines.append(f"| {name} | {found[0]['rows']:,} | " + " | ".join(figures) + " |")
     return "\n".join(lines)
 
 
