@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Select, and_, select
 
 from hits.marketplace import accounts, blocks, eligibility, lifecycle, workers
 from hits.marketplace.errors import (
@@ -52,21 +52,15 @@ def accept_next(transaction: Transaction, worker_id: str, hit_group_id: str) -> 
         raise HitGroupEmpty
     if blocks.is_blocked(transaction, group.requester_id, worker.worker_id):
         raise HitGroupEmpty
-    query = (
-        select(HitRow)
-        .where(
-            HitRow.hit_type_id == group.hit_type_id,
-            HitRow.status == "Assignable",
-            lifecycle.can_be_shown(transaction.settings),
-        )
-        .order_by(*lifecycle.oldest_first())
-        .limit(1)
+    of_group = (
+        HitRow.hit_type_id == group.hit_type_id,
+        HitRow.status == "Assignable",
+        lifecycle.can_be_shown(transaction.settings),
     )
     # First whatever nobody else is taking at this moment; only if there is nothing, wait for one that somebody is.
-    for skip_locked in (True, False):
+    for search in (_first_free, _first):
         for turn in lifecycle.turns_of(worker.worker_id):
-            found = query.where(turn).with_for_update(key_share=True, skip_locked=skip_locked)
-            hit = transaction.session.scalar(found)
+            hit = search(transaction, and_(*of_group, turn))
             if hit is not None:
                 return _take(transaction, worker, hit)
     raise HitGroupEmpty
@@ -87,6 +81,38 @@ def give_back(transaction: Transaction, worker_id: str, assignment_id: str, reas
         raise AssignmentNotHeld(assignment.state)
     assignment.return_reason = legal(reason)[:1024] or None
     lifecycle.free_place(transaction, account, hit, assignment, state="Returned")
+
+
+def _first_free(transaction: Transaction, fits: ColumnElement[bool]) -> HitRow | None:
+    """Return the oldest HIT that fits and that nobody else has locked, locked; or None, with nothing locked."""
+    query = select(HitRow).where(fits).order_by(*lifecycle.oldest_first()).limit(1)
+    return _locked(transaction, query.with_for_update(key_share=True, skip_locked=True))
+
+
+def _first(transaction: Transaction, fits: ColumnElement[bool]) -> HitRow | None:
+    """Return the oldest HIT that fits, locked, having waited for it; or None, with nothing locked.
+
+    It waits for one HIT at a time and holds no other meanwhile. One statement that looks for the oldest and locks it
+    would hold each HIT that somebody took before its eyes, and wait for the next: two of them, or one and a timer,
+    for each other.
+    """
+    oldest = select(HitRow.hit_id).where(fits).order_by(*lifecycle.oldest_first()).limit(1)
+    while (hit_id := transaction.session.scalar(oldest)) is not None:
+        hit = _locked(transaction, select(HitRow).where(HitRow.hit_id == hit_id, fits).with_for_update(key_share=True))
+        if hit is not None:
+            return hit
+    return None
+
+
+def _locked(transaction: Transaction, query: Select[tuple[HitRow]]) -> HitRow | None:
+    # PostgreSQL keeps the lock of a row that it found changed on the way, until what came before is restored.
+    here = transaction.session.begin_nested()
+    hit = transaction.session.scalar(query.execution_options(populate_existing=True))
+    if hit is None:
+        here.rollback()
+    else:
+        here.commit()
+    return hit
 
 
 def _take(transaction: Transaction, worker: WorkerRow, hit: HitRow) -> AssignmentView:

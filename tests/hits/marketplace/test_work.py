@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from sqlalchemy import Connection, Engine, func, select, text, update
 
 from hits.marketplace.errors import (
     AlreadyWorkedOn,
@@ -21,6 +23,7 @@ from hits.marketplace.errors import (
     WorkerUnknown,
 )
 from hits.marketplace.frames import frame_signature
+from hits.marketplace.tables import HitRow
 from tests.hits.marketplace.market import Market
 
 
@@ -160,6 +163,45 @@ def test_a_submission_that_arrives_eight_times_counts_once(stored_market: Market
 
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AlreadySubmitted"] * 7 + ["Receipt"]
     assert stored_market.counters(hit_id) == ("Reviewable", 0, 0, 0)
+
+
+@pytest.mark.postgresql
+def test_who_waits_for_the_next_hit_holds_none_that_were_taken(stored_market: Market) -> None:
+    if stored_market.engine.store.writes_one_at_a_time:
+        pytest.skip("SQLite locks no rows")
+    hits = [stored_market.create_hit() for _ in range(2)]
+    group, worker_id = stored_market.hit(hits[0])["HITGroupId"], stored_market.worker()
+    database = stored_market.engine.store.engine
+    take = update(HitRow).values(status="Unassignable", pending=1)
+
+    with ThreadPoolExecutor(1) as pool, database.connect() as one, database.connect() as two:
+        one.execute(take.where(HitRow.hit_id == hits[0]))
+        two.execute(take.where(HitRow.hit_id == hits[1]))
+        outcome = pool.submit(stored_market.engine.accept_next, worker_id, group)
+        wait_until_blocked_by(database, backend(one))
+        one.commit()
+        wait_until_blocked_by(database, backend(two))
+        with database.begin() as free:
+            lock = select(HitRow.hit_id).where(HitRow.hit_id == hits[0]).with_for_update(nowait=True)
+            assert free.scalar(lock) == hits[0]
+        two.commit()
+        with pytest.raises(HitGroupEmpty):
+            outcome.result()
+
+
+def backend(connection: Connection) -> int:
+    return int(connection.scalar(select(func.pg_backend_pid())) or 0)
+
+
+def wait_until_blocked_by(database: Engine, holder: int) -> None:
+    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE :holder = ANY(pg_blocking_pids(pid))")
+    deadline = time.monotonic() + 10
+    while True:
+        with database.connect() as connection:
+            if connection.scalar(waiting, {"holder": holder}):
+                return
+        assert time.monotonic() < deadline, "nobody waits"
+        time.sleep(0.01)
 
 
 def all_at_once(calls: list[Callable[[], object]]) -> list[object]:
