@@ -104,7 +104,7 @@ def _first(transaction: Transaction, fits: ColumnElement[bool]) -> HitRow | None
     return None
 
 
-def _locked(transaction: Transaction, query: Select[tuple[HitRow]]) -> HitRow | None:
+def _locked(transaction: Transaction, query: Select[HitRow]) -> HitRow | None:
     # PostgreSQL keeps the lock of a row that it found changed on the way, until what came before is restored.
     here = transaction.session.begin_nested()
     hit = transaction.session.scalar(query.execution_options(populate_existing=True))
