@@ -183,13 +183,24 @@ def _unseen_progress(assignment: Assignment, attempts: tuple[Attempt, ...], arm:
     return Progress(1, int(written), attempts, None, not done and not written, done or written, hint, arm)
 
 
+def new_public_id() -> str:
+    """Return a name for an attempt that nobody can guess."""
+    return secrets.token_urlsafe(18)
+
+
 def begin_attempt(
-    session: Session, assignment: Assignment, raw: Mapping[str, object], now: datetime
+    session: Session,
+    assignment: Assignment,
+    raw: Mapping[str, object],
+    now: datetime,
+    *,
+    public_id: str | None = None,
 ) -> tuple[Attempt, bool]:
     """Store what the writer wants to ask and take a try for it; the flag tells whether the model must be asked.
 
     The same answer again returns the stored attempt and takes no second try; one that the model failed on is asked
     again. Flushes; the caller commits before it asks the model, so that a crash in between loses nothing.
+    ``public_id`` is what a new attempt will be called, one of ``new_public_id``'s.
     Raises InvalidAnswer, NoTriesLeft, AlreadySubmitted, ConsentMissing, or Refused (time is up, model already fooled,
     model busy with another answer of this worker).
     """
@@ -226,7 +237,7 @@ def begin_attempt(
         raise NoTriesLeft(tries)
     if same is None:
         same = Attempt(
-            public_id=secrets.token_urlsafe(18),
+            public_id=public_id or new_public_id(),
             assignment_id=assignment.id,
             hit_id=hit.id,
             worker_id=assignment.worker_id,

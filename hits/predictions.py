@@ -118,7 +118,10 @@ class Predictor(Protocol):
 
 
 class Pending(Protocol):
-    """A question that is being answered while the caller does something else; asked for once, or dropped."""
+    """A question that is being answered while the caller does something else; asked for once, or dropped.
+
+    Dropping one whose answer was asked for, or that was dropped before, does nothing.
+    """
 
     def answer(self) -> Prediction: ...
 

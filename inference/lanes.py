@@ -64,7 +64,7 @@ class Pending(Generic[T, R]):
         return self._lanes.wait_for(self._request, self._lanes.seconds if seconds is None else seconds, gone)
 
     def drop(self) -> None:
-        """Let it go: nobody will ask for the answer."""
+        """Let it go: nobody will ask for the answer any more. Without effect on one that has been given or let go."""
         self._lanes.drop(self._request)
 
 
@@ -146,10 +146,11 @@ class Lanes(Generic[T, R]):
         return Pending(self, request)
 
     def drop(self, request: _Request[T, R]) -> None:
-        """Let a request go that nobody waits for any more."""
+        """Let a request go that nobody waits for any more; without effect on one that is answered or let go."""
         with self._changed:
-            self._give_up(request)
-            self._counts["left"] += 1
+            if not request.done.is_set() and not request.given_up:
+                self._give_up(request)
+                self._counts["left"] += 1
 
     def wait_for(self, request: _Request[T, R], seconds: float, gone: Callable[[], bool] | None) -> R:
         """Return the answer to a request in the queue; as ask."""

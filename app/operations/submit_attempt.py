@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,13 +13,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from hits.arms import Arm, arm_of
-from hits.attempts import UNREADABLE, ask_again, begin_attempt, record_failure, record_prediction
+from hits.attempts import UNREADABLE, ask_again, begin_attempt, new_public_id, record_failure, record_prediction
 from hits.clock import Clock
-from hits.errors import InvalidInput, Refused, trace_of
+from hits.errors import InvalidAnswer, InvalidInput, Refused, trace_of
 from hits.likeness import NOTHING_SAID, NOTHING_TOLD, Measured, Told, note_writing
 from hits.models import Assignment, Attempt, ModelVersion
 from hits.predictions import MemberAnswer, ModelUnavailable, Pending, Prediction, Predictor
-from hits.states import AttemptState
+from hits.states import AttemptState, HitKind
 from hits.tasks import TaskSpec, task
 
 logger = logging.getLogger(__name__)
@@ -89,28 +90,67 @@ def submit_attempt(
     *,
     said: Measured = NOTHING_SAID,
     told: Told = NOTHING_TOLD,
+    ahead: ReadAhead | None = None,
 ) -> AttemptResult:
     """Ask the model about an answer of an assignment (by row id) and store what it said.
 
     What the browser ``said`` of its writing and what the writer is ``told`` about it is kept with it, no more.
+    ``ahead`` is the reading that reading_ahead began of this answer; it is used if a new attempt comes of it.
     The same answer again is not asked twice. Commits before and after the model is asked. Raises what
     hits.attempts.begin_attempt raises, and InvalidInput for a text that the model can't read; no try is used then.
     Of a writer without a model in the loop the text is stored, whatever the model does: nothing of it is raised.
     """
     assignment = session.get_one(Assignment, assignment_id)
-    attempt, must_ask = begin_attempt(session, assignment, raw, clock.now())
+    public_id = ahead.public_id if ahead is not None else None
+    attempt, must_ask = begin_attempt(session, assignment, raw, clock.now(), public_id=public_id)
     question = _question(session, attempt)
     if not must_ask:
         session.commit()
         return AttemptResult(question.public_id, None)
     note_writing(session, attempt.id, said, told)
     if not question.unseen:
-        return _asked(session, predictor, clock, question)
+        return _asked(session, predictor, clock, question, ahead)
     try:
         _asked(session, predictor, clock, question)
     except InvalidInput:
         logger.info("no model reads the text of attempt %s, which was handed in unseen", question.public_id)
     return AttemptResult(question.public_id, None)
+
+
+@dataclass(frozen=True)
+class ReadAhead:
+    """A reading that was begun before the question was looked at closely, under the name that its attempt will have."""
+
+    public_id: str
+    pending: Pending
+
+
+@contextmanager
+def reading_ahead(
+    predictor: Predictor, assignment: Assignment, raw: Mapping[str, object]
+) -> Iterator[ReadAhead | None]:
+    """Let the model begin to read an answer while it is found out whether it may be asked, and drop it at the end.
+
+    Nobody sees what it says before the question is stored. None where it is not known yet what the model would be
+    asked, or which: an answer that can't be sent, a round with arms, an engine that can't read ahead.
+    """
+    batch, context = assignment.hit.batch, assignment.hit.context
+    ahead = None
+    if context is not None and batch.kind is HitKind.CREATION and batch.round.arms_version is None:
+        spec = task(batch.round.task_code)
+        try:
+            answer = spec.check_answer(raw, context.fields)
+        except InvalidAnswer:
+            pass
+        else:
+            public_id = new_public_id()
+            pending = _ask_ahead(predictor, spec.code, spec.model_input(context.fields, answer), public_id)
+            ahead = ReadAhead(public_id, pending) if pending is not None else None
+    try:
+        yield ahead
+    finally:
+        if ahead is not None:
+            ahead.pending.drop()
 
 
 def ask_unseen(session: Session, predictor: Predictor, clock: Clock, attempt: Attempt) -> AttemptResult:
@@ -171,19 +211,26 @@ def _question(session: Session, attempt: Attempt) -> _Question:
     return _Question(attempt.id, attempt.public_id, spec, spec.model_input(context, attempt.answer), arm)
 
 
-def _asked(session: Session, predictor: Predictor, clock: Clock, question: _Question) -> AttemptResult:
+def _asked(
+    session: Session, predictor: Predictor, clock: Clock, question: _Question, ahead: ReadAhead | None = None
+) -> AttemptResult:
     """Store the question, ask, and store the answer; the session holds what is to be stored first."""
     attempt_id, public_id, spec = question.attempt_id, question.public_id, question.spec
     answering = answering_in(predictor, spec.code, question.arm)
-    ahead = _ask_ahead(answering, spec.code, question.fields, public_id)
+    if ahead is not None and ahead.public_id == public_id:
+        pending: Pending | None = ahead.pending
+    else:
+        if ahead is not None:
+            ahead.pending.drop()
+        pending = _ask_ahead(answering, spec.code, question.fields, public_id)
     try:
         session.commit()
     except BaseException:
-        if ahead is not None:
-            ahead.drop()
+        if pending is not None:
+            pending.drop()
         raise
     try:
-        prediction = ahead.answer() if ahead else answering.predict(spec.code, question.fields, key=public_id)
+        prediction = pending.answer() if pending else answering.predict(spec.code, question.fields, key=public_id)
     except ModelUnavailable as error:
         _give_back(session, attempt_id, f"{type(error).__name__}: {error}")
         return AttemptResult(public_id, error)

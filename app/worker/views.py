@@ -15,7 +15,7 @@ from app.errors import asked_by_script, trouble_of
 from app.extensions import db, limiter
 from app.frames import submit_address
 from app.operations.explain_attempt import explain_attempt
-from app.operations.submit_attempt import own_attempt, submit_attempt
+from app.operations.submit_attempt import own_attempt, reading_ahead, submit_attempt
 from app.services import services
 from app.worker.answers import AttemptView, attempt_view, overlap_percent, passages
 from app.worker.guard import admit, claimed_assignment, current_frame, hit_of, opened_assignment, token_for
@@ -98,11 +98,14 @@ def ask() -> ResponseReturnValue:
     assignment_id = assignment.id
     typed = {name: request.form.get(name, "") for name in _answer_names(assignment.hit)}
     try:
-        admit(assignment)
-        told = _told(assignment, typed)
-        said = measured(request.form)
-        session.commit()
-        result = submit_attempt(session, known.engine, known.clock, assignment_id, typed, said=said, told=told)
+        with reading_ahead(known.engine, assignment, typed) as ahead:
+            admit(assignment)
+            told = _told(assignment, typed)
+            said = measured(request.form)
+            session.commit()
+            result = submit_attempt(
+                session, known.engine, known.clock, assignment_id, typed, said=said, told=told, ahead=ahead
+            )
     except (InvalidAnswer, InvalidInput) as error:
         field = error.field if isinstance(error, InvalidAnswer) else ""
         places = error.places if isinstance(error, AmbiguousAnswer) else ()

@@ -319,5 +319,7 @@ def test_an_item_put_ahead_is_answered_meanwhile_and_a_dropped_one_is_not_comput
     busy.set()
 
     assert (first.answer(), third.answer()) == (2, 6)
+    for one in (first, second, third):
+        one.drop()
     assert seen == [1, 3]
     assert pool.counts().left == 1

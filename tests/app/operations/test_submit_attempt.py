@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.orm import Session, sessionmaker
 
-from app.operations.submit_attempt import ModelBroke, own_attempt, register_model, submit_attempt
+from app.operations.submit_attempt import ModelBroke, own_attempt, reading_ahead, register_model, submit_attempt
 from hits.attempts import INTERRUPTED_AFTER, progress
 from hits.clock import FixedClock
 from hits.errors import AlreadySubmitted, InvalidAnswer, InvalidInput, Refused
@@ -308,6 +308,69 @@ def test_a_question_that_can_not_be_stored_lets_the_model_go(
     assert engine.told == ["asked", "dropped"]
     session.rollback()
     assert session.query(Attempt).count() == 0
+
+
+def test_a_model_reads_while_it_is_found_out_whether_it_may_be_asked(
+    session: Session, clock: FixedClock, assignment_id: int
+) -> None:
+    engine = Ahead()
+    with reading_ahead(engine, session.get_one(Assignment, assignment_id), TEXT) as ahead:
+        assert engine.told == ["asked"]
+        result = submit_attempt(session, engine, clock, assignment_id, TEXT, ahead=ahead)
+
+    assert ahead is not None
+    assert result.public_id == ahead.public_id == session.query(Attempt).one().public_id
+    assert engine.told == ["asked", "waited for", "dropped"]
+
+
+def test_a_reading_of_which_no_new_attempt_comes_is_dropped(
+    session: Session, clock: FixedClock, assignment_id: int
+) -> None:
+    engine = Ahead()
+    engine.error = ModelNotLoaded("It was stopped.")
+    first = submit_attempt(session, engine, clock, assignment_id, TEXT)
+    engine.told, engine.error = [], None
+
+    with reading_ahead(engine, session.get_one(Assignment, assignment_id), TEXT) as ahead:
+        again = submit_attempt(session, engine, clock, assignment_id, TEXT, ahead=ahead)
+
+    assert again.public_id == first.public_id
+    assert engine.told == ["asked", "dropped", "asked", "waited for", "dropped"]
+
+
+def test_a_reading_ahead_ends_with_a_refusal(session: Session, assignment_id: int) -> None:
+    engine = Ahead()
+
+    with (
+        pytest.raises(Refused),
+        reading_ahead(engine, session.get_one(Assignment, assignment_id), TEXT),
+    ):
+        raise Refused("not admitted")
+
+    assert engine.told == ["asked", "dropped"]
+
+
+@pytest.mark.parametrize("raw", [{}, {"statement": ""}, {"statement": "x" * 5000}])
+def test_an_answer_that_can_not_be_sent_is_not_read_ahead(
+    session: Session, assignment_id: int, raw: dict[str, str]
+) -> None:
+    engine = Ahead()
+
+    with reading_ahead(engine, session.get_one(Assignment, assignment_id), raw) as ahead:
+        assert ahead is None
+
+    assert engine.told == []
+
+
+def test_nothing_is_read_ahead_where_it_depends_on_the_arm(session: Session, assignment_id: int) -> None:
+    engine = Ahead()
+    assignment = session.get_one(Assignment, assignment_id)
+    assignment.hit.batch.round.arms_version = 1
+
+    with reading_ahead(engine, assignment, TEXT) as ahead:
+        assert ahead is None
+
+    assert engine.told == []
 
 
 def test_a_model_that_can_not_begin_at_once_is_asked_in_the_ordinary_way(
