@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -44,17 +44,19 @@ class _Open:
         return not (self.unpaid or self.undecided or self.unvalidated or self.unpromised)
 
 
-def release_unused(session: Session, now: datetime) -> int:
+def all_closed(session: Session) -> list[int]:
+    """Return the batches whose HITs are all closed and that may have money set aside."""
+    return [row.batch_id for row in _all_closed(session)]
+
+
+def release_unused(session: Session, now: datetime, planned: Collection[int] | None = None) -> int:
     """Give back what the batches whose HITs are all closed can't need any more; return for how many. Flushes only.
 
-    It is done once when the last HIT of a batch is closed, and again when nothing more can come of it.
+    It is done once when the last HIT of a batch is closed, and again when nothing more can come of it. ``planned`` are
+    those that were closed before it was looked up what they owe: some bonuses are owed by closed batches only, so that
+    one which was closed meanwhile keeps its money until its bonuses are planned. None means all of them.
     """
-    waiting = session.execute(
-        select(Reservation.batch_id, Reservation.released)
-        .where(Reservation.closed_at.is_(None))
-        .where(~select(Hit.id).where(Hit.batch_id == Reservation.batch_id, Hit.state != HitState.CLOSED).exists())
-        .order_by(Reservation.batch_id)
-    ).all()
+    waiting = [row for row in _all_closed(session) if planned is None or row.batch_id in planned]
     if not waiting:
         return 0
     open_ = _open(session, [row.batch_id for row in waiting], now)
@@ -63,6 +65,15 @@ def release_unused(session: Session, now: datetime) -> int:
         return 0
     budgets.locked_limits(session, now)
     return sum(_release_one(session, batch_id, open_[batch_id], now) for batch_id in due)
+
+
+def _all_closed(session: Session) -> Sequence[Any]:
+    return session.execute(
+        select(Reservation.batch_id, Reservation.released)
+        .where(Reservation.closed_at.is_(None))
+        .where(~select(Hit.id).where(Hit.batch_id == Reservation.batch_id, Hit.state != HitState.CLOSED).exists())
+        .order_by(Reservation.batch_id)
+    ).all()
 
 
 def _release_one(session: Session, batch_id: int, still: _Open, now: datetime) -> bool:

@@ -11,7 +11,7 @@ from hits.clock import Clock
 from payments import approvals, planning
 from payments.compensations import follow_compensations
 from payments.due import due_pages
-from payments.releases import release_unused
+from payments.releases import all_closed, release_unused
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,12 @@ def plan_payouts(session: Session, clock: Clock, *, endpoint: str, approval_limi
     """
     now = clock.now()
     followed = planning.follow(session, now) + follow_compensations(session, now)
+    closed = set(all_closed(session))
     new = 0
     for page in due_pages(session, planning.PAGE):
         new += len(planning.plan_bonuses(session, now, page))
         session.commit()
     approved = approvals.authorise(session, endpoint, approval_limit, now)
-    released = release_unused(session, now)
+    released = release_unused(session, now, closed)
     session.commit()
     return Planned(new, followed, approved, released)

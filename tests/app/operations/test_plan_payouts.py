@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from sqlalchemy import event, func, select
 from sqlalchemy.orm import Session, sessionmaker
@@ -9,8 +11,10 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.operations.plan_payouts import Planned, plan_payouts
 from hits.clock import FixedClock
 from hits.money import usd
-from hits.states import HitKind
+from hits.states import HitKind, HitState
 from payments import planning
+from payments.budgets import reserve
+from payments.due import DueBonus, due_pages
 from payments.models import Payout, PayoutState
 from payments.rules import GOLD_ACCURACY, VALIDATION_BATCH, ReaderTerms
 from tests import factories
@@ -50,6 +54,30 @@ def test_a_closed_validation_batch_owes_its_readers_by_hit_and_for_gold_once(
 
     assert (done.new, done.approved, again.new) == (2, 2, 0)
     assert session.scalars(select(Payout.rule).order_by(Payout.id)).all() == [VALIDATION_BATCH, GOLD_ACCURACY]
+
+
+def test_a_batch_that_is_closed_while_bonuses_are_planned_keeps_its_money_for_gold(
+    session: Session, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = ReaderTerms(75, usd("0.20")).as_json()
+    batch = factories.make_batch(session, kind=HitKind.VALIDATION, items=4, extras=terms)
+    reservation = reserve(session, batch, usd("10.00"), now=clock.now(), bonuses=usd("0.24"))
+    hit = judge(session, batch, 4, 0, hit_state=HitState.CREATED).hit
+    session.commit()
+
+    def closed_behind(*given: object) -> Iterator[list[DueBonus]]:
+        yield from due_pages(*given)  # type: ignore[arg-type]
+        hit.state = HitState.CLOSED
+        session.commit()
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr("app.operations.plan_payouts.due_pages", closed_behind)
+        first = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
+    assert (first.new, first.released, reservation.bonuses) == (0, 0, usd("0.24"))
+
+    then = plan_payouts(session, clock, endpoint=ENDPOINT, approval_limit=None)
+
+    assert (then.new, then.approved, then.released) == (1, 1, 1)
 
 
 def test_above_the_limit_it_waits_for_people(session: Session, clock: FixedClock) -> None:
