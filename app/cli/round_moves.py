@@ -153,7 +153,7 @@ def archive(task_code: str, number: int, by: str, plan_only: bool, yes: bool) ->
 @with_appcontext
 def pilot(task_code: str, number: int, as_json: bool) -> None:
     """Show time, wage, error rates and cost of round N of TASK's pilot, and what the rest would cost."""
-    found = pilot_report(db.session(), services().settings, task_code, number)
+    found = pilot_report(db.session(), services().settings, services().clock, task_code, number)
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
         return
@@ -171,7 +171,7 @@ def pilot(task_code: str, number: int, as_json: bool) -> None:
 def release(task_code: str, number: int, early: bool, by: str, plan_only: bool, yes: bool) -> None:
     """Let the HITs behind round N of TASK's pilot be created. Running it again creates only what is missing."""
     here, session = services(), db.session()
-    found = pilot_report(session, here.settings, task_code, number)
+    found = pilot_report(session, here.settings, here.clock, task_code, number)
     if not found.released:
         show_pilot(found, Console())
     if plan_only:
@@ -230,16 +230,20 @@ def stop_rules(
     session, clock = db.session(), services().clock
     before = rules_of(find_round(session, task_code, number))
     session.rollback()
-    wanted = StopRules(
-        validated=before.validated if validated is None else _whole(validated),
-        spent=before.spent if spent is None else None if spent == "none" else usd(spent),
-        at=before.at if moment is None else _moment(moment),
-        window=before.window if window is None else _whole(window),
-        points=before.points if points is None else points,
-    )
+
+    def change(rules: StopRules) -> StopRules:
+        return StopRules(
+            validated=rules.validated if validated is None else _whole(validated),
+            spent=rules.spent if spent is None else None if spent == "none" else usd(spent),
+            at=rules.at if moment is None else _moment(moment),
+            window=rules.window if window is None else _whole(window),
+            points=rules.points if points is None else points,
+        )
+
+    wanted = change(before)
     changing = wanted != before
     if changing and not plan_only:
-        rules_of_rounds.set_rules(session, clock, task_code, number, wanted, by=by)
+        wanted = rules_of_rounds.set_rules(session, clock, task_code, number, change, by=by)
     if as_json:
         click.echo(json.dumps({**wanted.as_json(), "changed": changing and not plan_only}, indent=2))
         return

@@ -142,7 +142,7 @@ def missing_for(session: Session, round_: Round, to: RoundState, now: datetime) 
     if to is RoundState.ARCHIVED and round_.state is RoundState.VALIDATING:
         return open_hits(session, round_) + _half_frozen(round_)
     if to is RoundState.COLLECTING and round_.state is RoundState.PILOTING:
-        return missing_to_release(session, round_)
+        return missing_to_release(session, round_, now)
     if to is not RoundState.COLLECTING or round_.state is not RoundState.VALIDATING:
         return []
     missing = [

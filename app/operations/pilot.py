@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
 from app.operations.create_hits import OnCreated, create_hits
-from app.operations.stop_rules import spent_of
+from app.operations.stop_rules import fired, spent_of
 from app.settings import Settings
 from hits.clock import Clock
 from hits.error_rates import ErrorRates, error_rates_where
@@ -114,8 +115,9 @@ class Released:
     created: int
 
 
-def pilot_report(session: Session, settings: Settings, task_code: str, number: int) -> PilotReport:
+def pilot_report(session: Session, settings: Settings, clock: Clock, task_code: str, number: int) -> PilotReport:
     """Return what came of the round's pilot. Reads only, and ends the transaction. Raises NotFound without one."""
+    now = clock.now()
     round_ = find_round(session, task_code, number)
     batch = _pilot(session, round_)
     first = batch.pilot or 0
@@ -165,7 +167,7 @@ def pilot_report(session: Session, settings: Settings, task_code: str, number: i
             votes=(round_.agreeing_votes, round_.max_votes),
         ),
         worst=_worst(session, batch),
-        missing=tuple(missing_to_release(session, round_)),
+        missing=tuple(missing_to_release(session, round_, now)),
     )
     session.rollback()
     return report
@@ -218,7 +220,7 @@ def _ends(rate: Rate) -> tuple[Decimal, Decimal]:
     return Decimal(str(low)), Decimal(str(high))
 
 
-def missing_to_release(session: Session, round_: Round, *, early: bool = False) -> list[str]:
+def missing_to_release(session: Session, round_: Round, now: datetime, *, early: bool = False) -> list[str]:
     """Return what stands in the way of releasing what is behind the pilot; ``early`` leaves out what is only a wait."""
     batch = _pilot(session, round_)
     first = batch.pilot or 0
@@ -229,6 +231,12 @@ def missing_to_release(session: Session, round_: Round, *, early: bool = False) 
     missing = []
     if unmade:
         missing.append(f"{unmade} of the pilot's {first} HITs do not exist yet; run the same launch again")
+    missing += [
+        f"its stop rule is fulfilled, so that the next pass of the jobs closes the round: it stops at {rule.words}"
+        f" ({rule.standing}); change it (`dynahit round stop-rules {round_.task_code} {round_.number} …`), or let the"
+        " round end with its pilot"
+        for rule in fired(session, round_, now)
+    ]
     if early:
         return missing
     if still := hits.get(HitState.CREATED, 0):
@@ -282,7 +290,7 @@ def release_pilot(
                 f"Round {number} of the {task_code} task is {state.value}, so that nothing waits behind its pilot."
                 " Nothing was created."
             )
-        if missing := missing_to_release(session, round_, early=early):
+        if missing := missing_to_release(session, round_, clock.now(), early=early):
             session.rollback()
             raise NotReady(task_code, number, missing, becoming="released")
         if worst > balance:

@@ -190,9 +190,9 @@ def _stored(session: Session, rows: list[dict[str, Any]]) -> int:
         session.add_all(ContextScore(**row) for row in rows)
         session.commit()
     except IntegrityError:
-        # Another process scores the same contexts at this moment; its scores are the same.
+        # Another process scores some of the same contexts at this moment; its scores of them are the same.
         session.rollback()
-        return 0
+        return sum(_stored(session, [row]) for row in rows) if len(rows) > 1 else 0
     return len(rows)
 
 

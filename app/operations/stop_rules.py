@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
 
@@ -52,10 +52,13 @@ def fired(session: Session, round_: Round, now: datetime) -> list[Rule]:
     return [rule for rule in rules_standing(session, round_, now) if rule.fired]
 
 
-def set_rules(session: Session, clock: Clock, task_code: str, number: int, wanted: StopRules, *, by: str) -> StopRules:
-    """Store when a round stops, and return what it was. A rule that is fulfilled already stops it with the next pass.
+def set_rules(
+    session: Session, clock: Clock, task_code: str, number: int, change: Callable[[StopRules], StopRules], *, by: str
+) -> StopRules:
+    """Store what ``change`` makes of the rules that a round has now, and return it.
 
-    Raises NotFound, and Refused for a round that is closed.
+    Somebody else's change of another rule at the same moment is kept. A rule that is fulfilled already stops the round
+    with the next pass. Raises NotFound, and Refused for a round that is closed.
     """
     found = find_round(session, task_code, number)
     round_ = session.get_one(Round, found.id, populate_existing=True, with_for_update=True)
@@ -65,6 +68,7 @@ def set_rules(session: Session, clock: Clock, task_code: str, number: int, wante
         state = round_.state
         session.rollback()
         raise Refused(f"Round {number} of the {task_code} task is {state.value}: nothing is collected that could stop.")
+    wanted = change(before)
     store_rules(round_, wanted)
     session.add(
         AuditEntry(
@@ -76,7 +80,7 @@ def set_rules(session: Session, clock: Clock, task_code: str, number: int, wante
         )
     )
     session.commit()
-    return before
+    return wanted
 
 
 def about_to_stop(session: Session, now: datetime) -> list[str]:

@@ -122,7 +122,9 @@ def retire_contexts(
 
     Raises NotFound, InvalidInput, and Refused for a frozen round. With ``plan_only`` nothing is kept.
     """
-    round_ = find_round(session, task_code, number)
+    found = find_round(session, task_code, number)
+    # Of two who retire the same contexts the second waits, and finds them retired.
+    round_ = session.get_one(Round, found.id, populate_existing=True, with_for_update={"key_share": True})
     require_open(session, round_.id)
     if undo:
         changed = take_back(session, round_, names)

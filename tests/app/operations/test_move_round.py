@@ -135,4 +135,4 @@ def test_rules_of_a_frozen_round_stay(session: Session, clock: FixedClock) -> No
     freeze_round(session, clock, "sentiment", 1, SplitTerms(), by="Ada")
 
     with pytest.raises(Refused, match="was frozen on"):
-        set_rules(session, clock, "sentiment", 1, StopRules(validated=5), by="Ada")
+        set_rules(session, clock, "sentiment", 1, lambda _: StopRules(validated=5), by="Ada")

@@ -14,12 +14,13 @@ from app.operations.jobs_pass import jobs_pass
 from app.operations.launch import LaunchResult, launch_batch, plan_launch
 from app.operations.pilot import Seen, forecast, pilot_report, release_pilot
 from app.operations.status import batch_statuses
+from app.operations.stop_rules import set_rules
 from app.operations.upload_contexts import retire_contexts
 from app.settings import Settings
 from hits.clock import FixedClock
 from hits.errors import InvalidInput, NotFound, Refused
 from hits.models import Hit, HitBatch, Round
-from hits.rounds import NotReady, moves_of
+from hits.rounds import NotReady, StopRules, moves_of
 from hits.states import HitKind, HitState, RoundState
 from tests import factories as make
 from tests.app.operations.conftest import CONTEXTS, terms
@@ -81,7 +82,7 @@ def test_a_pilot_is_walked_from_launch_to_release(crowd: Crowd) -> None:
     assert launched(crowd).created == 0
     held = [one.held for one in batch_statuses(crowd.session) if one.kind == HitKind.CREATION]
     assert held == [4]
-    report = pilot_report(crowd.session, crowd.settings, "sentiment", 1)
+    report = pilot_report(crowd.session, crowd.settings, crowd.clock, "sentiment", 1)
     assert (report.hits, report.held, report.places, report.submitted, report.waiting) == (2, 4, 2, 2, 0)
     assert (report.rates.mer.hits, report.rates.vmer.hits, report.rates.vmer.of) == (1, 1, 6)
     # Two rewards of $0.30 with $0.06, two votes of $0.25 with $0.05, and a bonus of $0.30 with $0.06.
@@ -105,7 +106,7 @@ def test_a_pilot_is_walked_from_launch_to_release(crowd: Crowd) -> None:
     entry = crowd.session.scalars(select(AuditEntry).where(AuditEntry.action == "round.release")).one()
     assert (entry.staff_name, entry.detail) == ("Ada", {"batch": report.batch_id, "pilot": 2, "early": False})
     # What came of the pilot stays what it was.
-    assert pilot_report(crowd.session, crowd.settings, "sentiment", 1).rates == report.rates
+    assert pilot_report(crowd.session, crowd.settings, crowd.clock, "sentiment", 1).rates == report.rates
 
 
 def vote_cost(settings: Settings) -> Decimal:
@@ -129,6 +130,22 @@ def test_a_release_lists_what_is_missing_and_creates_nothing_unless_it_is_told_t
     crowd.session.rollback()
     assert released(crowd, early=True) == 4
     assert moves_of(crowd.session, round_of(crowd).id)[-1].note == "released after a pilot of 2 HITs, early"
+
+
+@ON_SQLITE
+def test_a_round_that_would_stop_at_once_is_not_released_early_either(crowd: Crowd) -> None:
+    launched(crowd)
+    passed(crowd)
+    at = crowd.clock.now()
+    set_rules(crowd.session, crowd.clock, "sentiment", 1, lambda _: StopRules(at=at), by="Ada")
+
+    with pytest.raises(NotReady, match=r"stop rule is fulfilled.*`dynahit round stop-rules sentiment 1"):
+        released(crowd, early=True)
+
+    assert round_of(crowd).state is RoundState.PILOTING
+    assert len(crowd.market.hits()) == 2
+    set_rules(crowd.session, crowd.clock, "sentiment", 1, lambda _: StopRules(), by="Ada")
+    assert released(crowd, early=True) == 4
 
 
 @ON_SQLITE
@@ -187,7 +204,10 @@ def test_a_round_without_a_pilot_has_nothing_to_release(crowd: Crowd) -> None:
     make.make_round(crowd.session)
     crowd.session.commit()
 
-    for ask in (lambda: pilot_report(crowd.session, crowd.settings, "sentiment", 1), lambda: released(crowd)):
+    for ask in (
+        lambda: pilot_report(crowd.session, crowd.settings, crowd.clock, "sentiment", 1),
+        lambda: released(crowd),
+    ):
         with pytest.raises(NotFound, match="has no pilot"):
             ask()
 

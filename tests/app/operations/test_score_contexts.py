@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from app.operations.score_contexts import plan_scores, score_contexts, uncertainty_of
 from hits.clock import FixedClock
@@ -86,6 +86,31 @@ def test_a_model_of_pairs_is_asked_about_earlier_examples_on_the_context(session
     assert (done.new, done.silent) == (1, 1)
     assert model.asked[-1] == {"premise": "It rained.", "hypothesis": "Wet 6."}
     assert session.scalars(select(ContextScore.texts)).one() == 5
+
+
+def test_a_context_that_another_process_scores_meanwhile_costs_the_others_nothing(
+    session: Session, session_factory: sessionmaker[Session], clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    round_ = make_round(session)
+    contexts = [make_context(session, round=round_, fields={"prompt": f"Late, {n} times."}) for n in range(3)]
+    at_once = contexts[1].id
+    session.commit()
+    model = Model(task("sentiment").label_codes)
+    ask = model.predict
+
+    def beside(task_code: str, fields: Mapping[str, str], *, key: str = "") -> Prediction:
+        if not model.asked:
+            row = ContextScore(
+                context_id=at_once, model_id="rule", model_revision="one", uncertainty=0.5, texts=1, at=clock.now()
+            )
+            with session_factory() as other, other.begin():
+                other.add(row)
+        return ask(task_code, fields, key=key)
+
+    monkeypatch.setattr(model, "predict", beside)
+
+    assert score_contexts(session, model, clock, "sentiment", 1).new == 2
+    assert len(session.scalars(select(ContextScore)).all()) == 3
 
 
 def test_unsure_is_entropy_or_what_a_span_lacks_to_certainty() -> None:

@@ -31,8 +31,8 @@ def state_of(session: Session) -> RoundState:
 
 def test_a_rule_that_is_fulfilled_closes_the_round_and_takes_its_hits_off(crowd: Crowd, hits: list[str]) -> None:
     session, market, clock = crowd.session, crowd.market, crowd.clock
-    before = set_rules(session, clock, "sentiment", 1, StopRules(at=clock.now() + timedelta(hours=1)), by="Ada")
-    assert before == StopRules()
+    wanted = StopRules(at=clock.now() + timedelta(hours=1))
+    assert set_rules(session, clock, "sentiment", 1, lambda _: wanted, by="Ada") == wanted
     assert not jobs_pass(session, market.mturk, crowd.settings, clock).stopped
     assert state_of(session) is RoundState.COLLECTING
     clock.advance(timedelta(hours=1))
@@ -59,7 +59,7 @@ def test_a_rule_that_is_fulfilled_closes_the_round_and_takes_its_hits_off(crowd:
 def test_money_that_is_paid_and_owed_counts(crowd: Crowd, hits: list[str]) -> None:
     session, market, clock = crowd.session, crowd.market, crowd.clock
     crowd.write(market.person("writer0"), hits[0], {"A treat, cold soup.": True})
-    set_rules(session, clock, "sentiment", 1, StopRules(spent=Decimal("0.36")), by="Ada")
+    set_rules(session, clock, "sentiment", 1, lambda _: StopRules(spent=Decimal("0.36")), by="Ada")
 
     assert jobs_pass(session, market.mturk, crowd.settings, clock).stopped == 1
 
@@ -69,7 +69,7 @@ def test_money_that_is_paid_and_owed_counts(crowd: Crowd, hits: list[str]) -> No
 
 def test_a_launch_into_a_round_that_would_stop_at_once_is_refused(crowd: Crowd, hits: list[str]) -> None:
     session, clock = crowd.session, crowd.clock
-    set_rules(session, clock, "sentiment", 1, StopRules(at=clock.now()), by="Ada")
+    set_rules(session, clock, "sentiment", 1, lambda _: StopRules(at=clock.now()), by="Ada")
 
     with pytest.raises(Refused, match=r"would stop at once.*dynahit round stop-rules sentiment 1"):
         launch_batch(session, crowd.market.mturk, crowd.settings, clock, terms(name="more"), CONTEXTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,6 +107,27 @@ def test_contexts_are_retired_with_a_reason_and_taken_back(session: Session, clo
         "contexts.retire",
         "contexts.unretire",
     ]
+
+
+def test_contexts_that_several_people_retire_at_once_are_retired_once(
+    session_factory: sessionmaker[Session], clock: FixedClock, tmp_path: Path
+) -> None:
+    with session_factory() as session:
+        upload_contexts(session, clock, terms(tmp_path), by="robin")
+        names = list(session.scalars(select(Context.digest)))
+    gate = threading.Barrier(4)
+
+    def retire(by: str) -> list[str]:
+        with session_factory() as session:
+            gate.wait(timeout=30)
+            return retire_contexts(session, clock, "sentiment", 1, names, reason="a real name", by=by)
+
+    with ThreadPoolExecutor(4) as people:
+        changed = list(people.map(retire, ["robin", "kim", "alex", "sam"]))
+
+    assert sorted(map(len, changed)) == [0, 0, 0, len(names)]
+    with session_factory() as session:
+        assert session.scalar(select(func.count()).select_from(RetiredContext)) == len(names)
 
 
 def test_a_task_or_number_that_can_not_be_is_refused(session: Session, tmp_path: Path) -> None:
