@@ -280,6 +280,7 @@ def round_source(session: Session, spec: TaskSpec, round_: Round) -> Source:
         licence=", ".join(dict.fromkeys(licences)),
         facts={"manifest_sha256": round_.manifest_sha256},
         left_out=left_out,
+        families=True,
     )
 
 

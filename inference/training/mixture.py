@@ -22,7 +22,8 @@ BALANCED: Final = "balanced"
 class Source:
     """Rows of one origin by split. ``weight`` is how often an epoch learns each of them on average.
 
-    ``facts`` tell the model's card what it is: hashes, licence, manifest.
+    ``facts`` tell the model's card what it is: hashes, licence, manifest. ``families`` says that a row's group means
+    the same in every source that says so: an original and what was made of it may stand in different rounds.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Source:
     licence: str = "not stated"
     facts: Mapping[str, Any] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
+    families: bool = False
 
 
 def held_back(source: Source, percent: float) -> Source:
@@ -57,14 +59,15 @@ def limited(source: Source, most: int | None) -> Source:
 
 
 def without_leaks(sources: Sequence[Source]) -> list[Source]:
-    """Return the sources without training rows that share a text or a context with any dev or test row.
+    """Return the sources without training rows that share a text, a context or a family with any dev or test row.
 
     Nor has a dev row anything in common with a test row. How many were taken out stands in ``left_out``.
     """
-    test = {key for source in sources for row in source.test for key in _keys(row)}
-    cleaned = [_without(source, "dev", test, "dev row that shares a text with a test row") for source in sources]
-    held = test | {key for source in cleaned for row in source.dev for key in _keys(row)}
-    return [_without(source, "train", held, "row that shares a text with a dev or test row") for source in cleaned]
+    test = {key for source in sources for row in source.test for key in _keys(source, row)}
+    shares = "row that shares a text or a family with a"
+    cleaned = [_without(source, "dev", test, f"dev {shares} test row") for source in sources]
+    held = test | {key for source in cleaned for row in source.dev for key in _keys(source, row)}
+    return [_without(source, "train", held, f"{shares} dev or test row") for source in cleaned]
 
 
 def class_weights(
@@ -127,7 +130,7 @@ def watched(sources: Sequence[Source], most: int) -> list[Row | Asked]:
 
 def _without(source: Source, split: str, held: set[bytes], reason: str) -> Source:
     rows = getattr(source, split)
-    kept = [row for row in rows if not any(key in held for key in _keys(row))]
+    kept = [row for row in rows if not any(key in held for key in _keys(source, row))]
     if len(kept) == len(rows):
         return source
     left_out: dict[str, int] = {**source.left_out, reason: len(rows) - len(kept)}
@@ -140,9 +143,9 @@ def _group(row: Row | Asked) -> str:
     return row.group or (" ".join(row.texts) if isinstance(row, Row) else row.passage)
 
 
-def _keys(row: Row | Asked) -> list[bytes]:
+def _keys(source: Source, row: Row | Asked) -> list[bytes]:
     texts = row.texts if isinstance(row, Row) else (row.passage, row.question)
-    return [
-        hashlib.blake2b(f"{place} {normalised(text)}".encode(), digest_size=12).digest()
-        for place, text in enumerate(texts)
-    ]
+    said = [f"{place} {normalised(text)}" for place, text in enumerate(texts)]
+    if source.families and row.group:
+        said.append(f"family {row.group}")
+    return [hashlib.blake2b(one.encode(), digest_size=12).digest() for one in said]

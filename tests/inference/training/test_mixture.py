@@ -29,9 +29,9 @@ def test_a_training_row_that_shares_a_text_or_a_context_with_dev_or_test_is_not_
     clean_base, clean_first = without_leaks([base, first])
 
     assert clean_base.train == [row("bad food")]
-    assert clean_base.left_out == {"row that shares a text with a dev or test row": 2}
+    assert clean_base.left_out == {"row that shares a text or a family with a dev or test row": 2}
     assert clean_first.dev == [row("Cold ")]
-    assert clean_first.left_out == {"dev row that shares a text with a test row": 1}
+    assert clean_first.left_out == {"dev row that shares a text or a family with a test row": 1}
 
 
 def test_a_premise_or_passage_of_the_test_is_not_learned_with_another_text() -> None:
@@ -43,6 +43,20 @@ def test_a_premise_or_passage_of_the_test_is_not_learned_with_another_text() -> 
     assert without_leaks([asked])[0].train == []
     # A premise that is another row's hypothesis ties nothing together.
     assert len(without_leaks([Source("a", train=[pair("p", "h")], test=[pair("h", "p")])])[0].train) == 1
+
+
+def test_what_was_made_of_a_test_row_in_another_round_is_not_learned() -> None:
+    first = Source("round 1", train=[row("it is good", group="7"), row("cold", group="8")], families=True)
+    second = Source("round 2", train=[row("warm", group="9")], test=[row("it is not good", group="7")], families=True)
+    base = Source("base", train=[row("another seven", group="7")])
+
+    cleaned = without_leaks([base, first, second])
+
+    assert [source.train for source in cleaned] == [
+        [row("another seven", group="7")],
+        [row("cold", group="8")],
+        [row("warm", group="9")],
+    ]
 
 
 def test_what_is_held_back_is_whole_groups_and_the_same_every_time() -> None:
