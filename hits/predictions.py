@@ -120,10 +120,11 @@ class Predictor(Protocol):
 class Pending(Protocol):
     """A question that is being answered while the caller does something else; asked for once, or dropped.
 
-    Dropping one whose answer was asked for, or that was dropped before, does nothing.
+    Dropping one whose answer was asked for, or that was dropped before, does nothing. ``seconds`` is how long the
+    answer is waited for; None means the engine's deadline.
     """
 
-    def answer(self) -> Prediction: ...
+    def answer(self, seconds: float | None = None) -> Prediction: ...
 
     def drop(self) -> None: ...
 

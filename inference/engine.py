@@ -21,7 +21,7 @@ from inference.errors import BadModelAnswer, ModelFailed, ModelNotLoaded, ModelW
 from inference.lanes import LaneCounts, Lanes, Pending
 from inference.references import EnsembleReference, Reference, parse_reference
 from inference.remote.served import RemoteEngine
-from inference.right_of_way import Patience, RightOfWay, stopping_at
+from inference.right_of_way import IN_THIS_PROCESS, Patience, stopping_at
 from inference.runtime import give_back_memory
 from inference.target import ModelCard, ModelInput, TargetModel
 
@@ -118,7 +118,6 @@ class InProcessEngine:
         self._changed = threading.Condition()
         self._generation = 0
         self._process = 0
-        self._right_of_way = RightOfWay()
         self._explained: OrderedDict[_Known, Attribution] = OrderedDict()
         self._predict_lanes: Lanes[_Question, Prediction] = Lanes(
             "predict",
@@ -259,7 +258,7 @@ class InProcessEngine:
             if known in self._explained:
                 self._explained.move_to_end(known)
                 return self._explained[known]
-        patience = Patience(self._right_of_way, self.settings.give_way_seconds)
+        patience = Patience(IN_THIS_PROCESS, self.settings.give_way_seconds)
         try:
             found = self._explain_lanes.ask(
                 _Explanation(asked, source.fields, texts, target, method, patience), seconds=seconds, gone=gone
@@ -368,7 +367,7 @@ class InProcessEngine:
         from inference.read_span import checked_span
 
         answers: dict[int, Prediction] = {}
-        with self._right_of_way.predicting():
+        with IN_THIS_PROCESS.predicting():
             for code, member in dict.fromkeys((item.task_code, item.member) for item in items):
                 places = [place for place, item in enumerate(items) if (item.task_code, item.member) == (code, member)]
                 texts = [items[place].texts for place in places]

@@ -63,6 +63,10 @@ class RightOfWay:
         return time.monotonic() - started
 
 
+IN_THIS_PROCESS = RightOfWay()
+"""Of every engine of the process: they share its processors, whichever model an explanation is of."""
+
+
 class Patience:
     """The checkpoint of one computation: ends it when nobody waits any more, and gives way up to ``seconds`` in all."""
 

@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 LICENCE_CHARACTERS = 200
 
 
+#: Who writes without a model in the loop sees nothing of it and waits no longer; the jobs ask later.
+UNSEEN_SECONDS = 2.0
+
 #: Built once: every answer of a model asks it.
 _KNOWN_VERSION = select(ModelVersion.id).where(
     ModelVersion.model_id == bindparam("of_model"), ModelVersion.revision == bindparam("of_revision")
@@ -39,6 +42,13 @@ class ModelBroke(ModelUnavailable):
 
     def __init__(self) -> None:
         super().__init__("The model failed on this text. No try was used.")
+
+
+class AskedLater(ModelUnavailable):
+    """The model can't begin at once, and nobody waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__("The model is not ready. It is asked later, by `dynahit jobs run`.")
 
 
 class Card(Protocol):
@@ -111,7 +121,7 @@ def submit_attempt(
     if not question.unseen:
         return _asked(session, predictor, clock, question, ahead)
     try:
-        _asked(session, predictor, clock, question)
+        _asked(session, predictor, clock, question, waits=False)
     except InvalidInput:
         logger.info("no model reads the text of attempt %s, which was handed in unseen", question.public_id)
     return AttemptResult(question.public_id, None)
@@ -212,9 +222,18 @@ def _question(session: Session, attempt: Attempt) -> _Question:
 
 
 def _asked(
-    session: Session, predictor: Predictor, clock: Clock, question: _Question, ahead: ReadAhead | None = None
+    session: Session,
+    predictor: Predictor,
+    clock: Clock,
+    question: _Question,
+    ahead: ReadAhead | None = None,
+    *,
+    waits: bool = True,
 ) -> AttemptResult:
-    """Store the question, ask, and store the answer; the session holds what is to be stored first."""
+    """Store the question, ask, and store the answer; the session holds what is to be stored first.
+
+    Without ``waits`` an engine that can read ahead gets UNSEEN_SECONDS, and none where it can't begin at once.
+    """
     attempt_id, public_id, spec = question.attempt_id, question.public_id, question.spec
     answering = answering_in(predictor, spec.code, question.arm)
     if ahead is not None and ahead.public_id == public_id:
@@ -230,7 +249,12 @@ def _asked(
             pending.drop()
         raise
     try:
-        prediction = pending.answer() if pending else answering.predict(spec.code, question.fields, key=public_id)
+        if pending is not None:
+            prediction = pending.answer(None if waits else UNSEEN_SECONDS)
+        elif not waits and _reads_ahead(answering):
+            raise AskedLater
+        else:
+            prediction = answering.predict(spec.code, question.fields, key=public_id)
     except ModelUnavailable as error:
         _give_back(session, attempt_id, f"{type(error).__name__}: {error}")
         return AttemptResult(public_id, error)
@@ -250,11 +274,17 @@ def _ask_ahead(predictor: Predictor, task_code: str, question: Mapping[str, str]
 
     Nobody sees the answer before both are done, so that a crash in between costs no try.
     """
-    ask: Callable[..., Pending] | None = getattr(predictor, "ask_ahead", None)
+    if not _reads_ahead(predictor):
+        return None
+    ask: Callable[..., Pending] = predictor.ask_ahead  # type: ignore[attr-defined]
     try:
-        return ask(task_code, question, key=key) if ask is not None else None
+        return ask(task_code, question, key=key)
     except (ModelUnavailable, InvalidInput):
         return None  # asked in the ordinary way it says so again, or has an answer by then
+
+
+def _reads_ahead(predictor: Predictor) -> bool:
+    return getattr(predictor, "ask_ahead", None) is not None
 
 
 def _record(

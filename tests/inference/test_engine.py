@@ -516,6 +516,33 @@ def test_an_explanation_ends_when_whoever_asked_has_gone(start: Start) -> None:
     assert engine.counts()["explain"].left == 1
 
 
+def test_an_explanation_gives_way_to_a_prediction_of_any_model_of_the_process(start: Start) -> None:
+    asked, leave = threading.Event(), threading.Event()
+
+    def hold() -> Prediction:
+        asked.set()
+        leave.wait(5)
+        return GOOD
+
+    def explain() -> Attribution:
+        pass_checkpoint()
+        return WHY
+
+    in_service, beside = start(FakeModel(slow=hold)), FakeModel()
+    beside.explaining = explain
+    other = start(beside, settings=replace(QUICK, explain_seconds=10, give_way_seconds=5))
+    with ThreadPoolExecutor(2) as people:
+        predicted = people.submit(in_service.predict, "sentiment", {"statement": "slow"})
+        asked.wait(5)
+        explained = people.submit(other.explain, "sentiment", {"statement": "fine"}, "positive")
+        with pytest.raises(TimeoutError):
+            explained.result(0.3)
+        leave.set()
+
+        assert explained.result(5).target == "positive"
+        assert predicted.result(5) == GOOD
+
+
 def test_an_explanation_past_its_deadline_stops_computing(start: Start) -> None:
     ended = threading.Event()
 

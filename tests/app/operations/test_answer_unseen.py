@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from sqlalchemy import select
 
@@ -11,10 +13,10 @@ from app.operations.collect import collect
 from app.operations.freeze import missing_to_freeze
 from app.operations.jobs_pass import jobs_pass
 from app.operations.round_arms import leave_out_unanswered
-from app.operations.submit_attempt import submit_attempt
+from app.operations.submit_attempt import UNSEEN_SECONDS, submit_attempt
 from hits.arms import Arm, set_arms
 from hits.models import Attempt, Example, Round
-from hits.predictions import ModelUnavailable
+from hits.predictions import ModelUnavailable, Prediction
 from hits.states import AssignmentState, AttemptState, Verdict
 from inference.errors import NothingToRead
 from tests.app.conftest import RuleEngine
@@ -39,6 +41,45 @@ def handed_in(crowd: Crowd, mturk_hit_id: str, engine: RuleEngine, *, saved: boo
         crowd.save(assignment_id)
     crowd.market.submit(assignment_id)
     return assignment_id
+
+
+class Slow(RuleEngine):
+    """An engine that reads ahead, and that hangs or is still being loaded."""
+
+    def __init__(self, *, loading: bool = False) -> None:
+        super().__init__()
+        self.loading = loading
+        self.waited: list[float | None] = []
+
+    def ask_ahead(self, task_code: str, fields: Mapping[str, str], *, key: str) -> Slow:
+        if self.loading:
+            raise ModelUnavailable("It is being loaded.")
+        return self
+
+    def answer(self, seconds: float | None = None) -> Prediction:
+        self.waited.append(seconds)
+        if seconds is not None:
+            raise ModelUnavailable("It took too long.")
+        return RuleEngine().predict("sentiment", {"statement": "late"})
+
+    def predict(self, task_code: str, fields: Mapping[str, str], *, key: str = "") -> Prediction:
+        self.waited.append(None)
+        return super().predict(task_code, fields, key=key)
+
+    def drop(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("loading", "waited"), [(False, [UNSEEN_SECONDS]), (True, [])])
+def test_a_writer_without_a_model_does_not_wait_for_one_that_hangs_or_is_loaded_and_the_jobs_do(
+    crowd: Crowd, hits: list[str], loading: bool, waited: list[float]
+) -> None:
+    engine = Slow(loading=loading)
+    handed_in(crowd, hits[0], engine)
+    assert engine.waited == waited
+
+    assert answer_unseen(crowd.session, engine, crowd.clock).answered == 1
+    assert engine.waited == [*waited, None]
 
 
 def test_a_text_whose_model_failed_is_approved_and_becomes_an_example_once_a_model_has_answered(

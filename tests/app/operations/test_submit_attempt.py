@@ -271,7 +271,7 @@ class Ahead(RuleEngine):
         self.told.append("asked in the ordinary way")
         return super().predict(task_code, fields, key=key)
 
-    def answer(self) -> Prediction:
+    def answer(self, seconds: float | None = None) -> Prediction:
         self.told.append("waited for")
         if self.error is not None:
             raise self.error
