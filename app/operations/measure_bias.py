@@ -302,7 +302,7 @@ def _right(overlap: Sequence[float]) -> list[float]:
 def _view_report(
     name: str, fields: Sequence[str], hits: Sequence[float], guessed: Sequence[float], seed: int
 ) -> dict[str, Any]:
-    above = mean([one - other for one, other in zip(hits, guessed, strict=True)], seed=seed)
+    above = mean([one - other for one, other in zip(hits, guessed, strict=True)], seed=seed, least=-1.0)
     reached: Estimate = share(int(sum(hits)), len(hits), seed=seed)
     return {"view": name, "fields": list(fields), **reached.as_json(), "above_majority": asdict(above)}
 

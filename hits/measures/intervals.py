@@ -50,12 +50,21 @@ class Estimate:
 
 
 def bootstrap(
-    counts: Sequence[int], statistic: Statistic, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
+    counts: Sequence[int],
+    statistic: Statistic,
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    least: float = 0.0,
+    most: float = 1.0,
 ) -> Estimate:
     """Return the figure with its BCa interval (Efron 1987, bias-corrected and accelerated).
 
-    ``counts`` tells how many rows had each kind of outcome. Where every sample gives the same figure, the interval is
-    that figure. Raises ValueError when there are no rows.
+    ``counts`` tells how many rows had each kind of outcome, ``least`` and ``most`` what the figure can be. Where every
+    sample gives the same figure, a bootstrap interval would claim certainty. There it holds what other rows might do,
+    of which there are as many as Wilson's interval allows, each as far away as can be; ``resamples`` is 0 then.
+    Raises ValueError when there are no rows.
     """
     seen = np.asarray(counts, dtype=np.float64)
     rows = int(seen.sum())
@@ -63,6 +72,9 @@ def bootstrap(
         raise ValueError("there are no rows to measure")
     value = float(statistic(seen[None, :])[0])
     drawn = _drawn(seen, rows, statistic, seed, resamples)
+    if drawn.min() == drawn.max():
+        _, unseen = wilson(0, rows)
+        return Estimate(value, value - unseen * (value - least), value + unseen * (most - value), rows, seed, 0)
     low, high = _bounds(drawn, value, seen, statistic, level)
     return Estimate(value, low, high, rows, seed, resamples)
 
@@ -79,11 +91,15 @@ def share(hits: int, of: int, *, seed: int = 0, resamples: int = RESAMPLES) -> E
     return bootstrap([hits, of - hits], lambda counts: counts[:, 0] / of, seed=seed, resamples=resamples)
 
 
-def mean(values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
-    """Return the mean of some values with its interval. Raises ValueError when there are none."""
+def mean(
+    values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES, least: float = 0.0, most: float = 1.0
+) -> Estimate:
+    """Return the mean of values from ``least`` to ``most`` with its interval. Raises ValueError when there are none."""
     kinds, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
     total = int(counts.sum())
-    return bootstrap(counts.tolist(), lambda some: some @ kinds / total, seed=seed, resamples=resamples)
+    return bootstrap(
+        counts.tolist(), lambda some: some @ kinds / total, seed=seed, resamples=resamples, least=least, most=most
+    )
 
 
 def _drawn(seen: Floats, rows: int, statistic: Statistic, seed: int, resamples: int) -> Floats:
@@ -98,8 +114,6 @@ def _drawn(seen: Floats, rows: int, statistic: Statistic, seed: int, resamples: 
 
 def _bounds(drawn: Floats, value: float, seen: Floats, statistic: Statistic, level: float) -> tuple[float, float]:
     tails = ((1 - level) / 2, (1 + level) / 2)
-    if drawn.min() == drawn.max():
-        return float(drawn[0]), float(drawn[0])
     below = float(((drawn < value).mean() + (drawn <= value).mean()) / 2)
     if 0 < below < 1 and len(seen) <= _MOST_KINDS:
         normal = NormalDist()

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 
 from hits.measures.intervals import RESAMPLES, Estimate, Floats, Statistic, bootstrap, mean, share
-from hits.rates import wilson
 from hits.tasks import RIGHT_FROM_F1
 
 NO_ANSWER: Final = -1
@@ -127,19 +126,7 @@ def difference(
     values = [
         _value(classes, new, metric) - _value(classes, old, metric) for old, new in zip(before, after, strict=True)
     ]
-    if len(set(values)) == 1:
-        return _alike(values[0], len(values), seed)
-    return mean(values, seed=seed, resamples=resamples)
-
-
-def _alike(value: float, rows: int, seed: int) -> Estimate:
-    """Return a difference, from -1 to 1, that is the same on all rows, with what other rows might do to it.
-
-    No sample differs from another, so that a bootstrap interval would claim certainty. Of rows that are not like these
-    there are as many as Wilson's interval allows, and at worst each has the two models the other way round.
-    """
-    unlike = 1 - wilson(rows, rows)[0]
-    return Estimate(value, value - unlike * (value + 1), value + unlike * (1 - value), rows, seed, 0)
+    return mean(values, seed=seed, resamples=resamples, least=-1.0)
 
 
 def _value(classes: Sequence[str], outcome: Sequence[float], metric: str) -> float:
@@ -165,7 +152,7 @@ def _macro_difference(
         old, new = some.sum(axis=3).reshape(len(some), -1), some.sum(axis=2).reshape(len(some), -1)
         return score(new) - score(old)
 
-    return bootstrap(cells.ravel().astype(int).tolist(), differ, seed=seed, resamples=resamples)
+    return bootstrap(cells.ravel().astype(int).tolist(), differ, seed=seed, resamples=resamples, least=-1.0)
 
 
 def _macro_f1_of(size: int) -> Statistic:

@@ -47,9 +47,12 @@ def test_where_all_rows_are_right_the_interval_is_wilsons() -> None:
     assert share(40, 40).low == pytest.approx(wilson(40, 40)[0])
 
 
-def test_figures_that_never_vary_have_an_interval_of_no_width() -> None:
-    assert mean([0.0] * 30) == Estimate(0.0, 0.0, 0.0, 30, 0, 2000)
-    assert not mean([0.0] * 30).is_clear
+def test_a_figure_that_never_varies_claims_no_certainty() -> None:
+    low, high = wilson(30, 30)
+    assert mean([1.0] * 30) == Estimate(1.0, pytest.approx(low), high, 30, 0, 0)
+    assert mean([0.0] * 30, least=-1.0) == Estimate(0.0, pytest.approx(low - 1), pytest.approx(1 - low), 30, 0, 0)
+    assert mean([0.5] * 30) == Estimate(0.5, pytest.approx(low / 2), pytest.approx(1 - low / 2), 30, 0, 0)
+    assert not mean([0.0] * 30, least=-1.0).is_clear
     assert mean([1, 1, 1, 0, 1, 1]).is_clear
 
 
