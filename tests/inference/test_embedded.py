@@ -276,7 +276,7 @@ def test_a_hundred_kilobytes_are_cut_flagged_and_quick(engine: InProcessEngine) 
 CODES = sorted(path.parent.name for path in EMBEDDED.glob(f"*/{CARD}"))
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", [pytest.param(code, marks=[pytest.mark.slow] * (code == "qa")) for code in CODES])
 def test_the_card_reports_what_the_model_reaches_on_held_out_rows(
     data_folder: Path, base_folder: Path, code: str
 ) -> None:

@@ -219,7 +219,7 @@ def play(database_url: str, kills: int, seconds: float) -> None:
 
 
 def test_what_was_acknowledged_before_a_kill_under_load_is_there_after_a_restart(database_url: str) -> None:
-    play(database_url, kills=2, seconds=3)
+    play(database_url, kills=1, seconds=2)
 
 
 @pytest.mark.slow

@@ -222,7 +222,7 @@ def test_no_line_of_a_report_names_a_worker(crowd: Crowd, caplog: pytest.LogCapt
     assert not [worker_id for worker_id in ids if worker_id in said]
 
 
-@pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
+@pytest.mark.parametrize("moment", ["before_commit", pytest.param("after_commit", marks=pytest.mark.slow)])
 def test_kills_at_one_commit_after_the_other_change_no_end_result(
     session_factory: sessionmaker[Session], crowd: Crowd, clock: FixedClock, moment: str
 ) -> None:

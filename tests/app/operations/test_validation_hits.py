@@ -193,7 +193,9 @@ def test_the_qualification_is_found_again_among_many_of_similar_names(crowd: Cro
     assert "CreateQualificationType" not in crowd.market.calls
 
 
-@pytest.mark.parametrize(("moment", "hours"), [("before_commit", 0), ("after_commit", 25)])
+@pytest.mark.parametrize(
+    ("moment", "hours"), [("before_commit", 0), pytest.param("after_commit", 25, marks=pytest.mark.slow)]
+)
 def test_a_kill_at_any_commit_opens_each_hit_once(crowd: Crowd, hits: list[str], moment: str, hours: int) -> None:
     number = 0
     batches = iter(range(1, 100))
