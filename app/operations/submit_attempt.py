@@ -256,15 +256,14 @@ def _asked(
         else:
             prediction = answering.predict(spec.code, question.fields, key=public_id)
     except ModelUnavailable as error:
-        _give_back(session, attempt_id, f"{type(error).__name__}: {error}")
+        _give_back(session, attempt_id, error)
         return AttemptResult(public_id, error)
     except InvalidInput as error:
-        reason = f"{type(error).__name__}: {error}"
-        _give_back(session, attempt_id, UNREADABLE + reason if question.unseen else reason)
+        _give_back(session, attempt_id, error, said_first=UNREADABLE if question.unseen else "")
         raise
     except Exception as error:
         logger.error("the model raised on attempt %s: %s", public_id, trace_of(error))  # noqa: TRY400  # its words may quote the text
-        _give_back(session, attempt_id, f"{type(error).__name__}: {error}")
+        _give_back(session, attempt_id, error)
         return AttemptResult(public_id, ModelBroke())
     return _record(session, spec, attempt_id, prediction, clock, _cards_of(predictor))
 
@@ -349,8 +348,9 @@ def _cards_of(predictor: Predictor) -> Cards:
     return card if card is not None else lambda task_code, model_id: None
 
 
-def _give_back(session: Session, attempt_id: int, reason: str) -> None:
+def _give_back(session: Session, attempt_id: int, error: Exception, *, said_first: str = "") -> None:
     session.rollback()
+    reason = f"{said_first}{type(error).__name__}: {error}"
     record_failure(session, session.get_one(Attempt, attempt_id), reason)
     session.commit()
 
