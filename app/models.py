@@ -19,8 +19,10 @@ from hits.db import Base, UtcDateTime, append_only_guards
 
 ROLES = ("requester", "finance")
 
+#: With the cost that Werkzeug takes for it.
+HASH_METHOD = "scrypt"
 #: Checked when nobody has the name, so that the answer takes as long as for somebody.
-_NOBODY = generate_password_hash("nobody has this password", method="scrypt")
+_NOBODY = generate_password_hash("nobody has this password", method=HASH_METHOD)
 
 
 class StaffUser(Base):
@@ -49,7 +51,7 @@ class StaffUser(Base):
 
     def set_password(self, password: str) -> None:
         """Store the password's hash."""
-        self.password_hash = generate_password_hash(password, method="scrypt")
+        self.password_hash = generate_password_hash(password, method=HASH_METHOD)
 
 
 def password_fits(user: StaffUser | None, password: str) -> bool:

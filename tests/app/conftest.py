@@ -10,10 +10,13 @@ import pytest
 from bs4 import BeautifulSoup
 from flask import Flask
 from flask.testing import FlaskClient
+from jinja2 import BytecodeCache
+from jinja2.bccache import Bucket
 from pydantic import SecretStr
 from sqlalchemy.orm import Session, sessionmaker
 from werkzeug.test import TestResponse
 
+from app import models
 from app.extensions import db
 from app.factory import create_app
 from app.models import StaffUser
@@ -33,6 +36,30 @@ from tests.factories import (
     make_validation_hit,
     make_worker,
 )
+
+
+class CompiledOnce(BytecodeCache):
+    """Keeps compiled templates for all applications of this test process: each test makes one of its own."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[object, ...], bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if (kept := self._kept.get(self._key(bucket))) is not None:
+            bucket.bytecode_from_string(kept)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._kept[self._key(bucket)] = bucket.bytecode_to_string()
+
+    @staticmethod
+    def _key(bucket: Bucket) -> tuple[object, ...]:
+        made_by = bucket.environment
+        return bucket.key, tuple(made_by.extensions), getattr(made_by.finalize, "__qualname__", None)
+
+
+# Both cost a page's test more than all that it is about.
+Flask.jinja_options = {**Flask.jinja_options, "bytecode_cache": CompiledOnce()}
+models.HASH_METHOD = "scrypt:1024:8:1"
 
 SITE = "http://127.0.0.1:8000"
 WORKER = "AWRITER1"
