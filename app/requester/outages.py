@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
+from sqlalchemy import func, literal_column, select
 from sqlalchemy.orm import Session
 
 from hits.models import Attempt, Hit, HitBatch, Round
@@ -33,7 +33,7 @@ def outage(session: Session, round_: Round, now: datetime) -> Outage | None:
         .where(HitBatch.round_id == round_.id, Attempt.asked_at > now - LOOKED_BACK)
     )
     last = session.scalar(
-        of_round.where(Attempt.state == AttemptState.UNANSWERED)
+        of_round.where(Attempt.state == literal_column("'unanswered'"))
         .order_by(Attempt.asked_at.desc(), Attempt.id.desc())
         .limit(1)
     )

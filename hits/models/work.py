@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
@@ -54,6 +54,10 @@ class Assignment(Base):
     worker: Mapped[Worker] = relationship()
 
 
+#: In words that the databases find a partial index by.
+UNANSWERED: Final = text("state = 'unanswered'")
+
+
 class Attempt(Base):
     """One text that a writer showed to the model, with what the model said. Written before the model is asked."""
 
@@ -64,6 +68,8 @@ class Attempt(Base):
         UniqueConstraint("hit_id", "worker_id", "answer_digest"),
         CheckConstraint("state != 'answered' OR (predicted_label IS NOT NULL AND fooled IS NOT NULL)", name="answered"),
         CheckConstraint("(state = 'unanswered') = (try_number IS NULL)", name="a_failure_uses_no_try"),
+        # What a model left unanswered lately is looked for on every view of a round, among all that was ever asked.
+        Index("ix_attempt_unanswered", "asked_at", sqlite_where=UNANSWERED, postgresql_where=UNANSWERED),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
