@@ -98,6 +98,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=2500, help="rows of each source at the most")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, help="of each training; all without it")
     given = parser.parse_args()
     given.home.mkdir(parents=True, exist_ok=True)
     run = Instance(given.home.resolve())
@@ -143,7 +144,9 @@ def replay(run: Instance, code: str, given: argparse.Namespace) -> None:
             paths = [str(given.data / file) for file in files]
             run("import", form, *paths, "--round", str(number), "--published-round", str(published))
             run("round", "freeze", code, str(number), "--yes")
-    settings = ("--limit-per-source", str(given.limit), "--epochs", str(given.epochs), "--seeds", str(given.seed))
+    settings = ["--limit-per-source", str(given.limit), "--epochs", str(given.epochs), "--seeds", str(given.seed)]
+    if given.threads:
+        settings += ["--threads", str(given.threads)]
     models = []
     for number in range(last + 1):
         written = run(
