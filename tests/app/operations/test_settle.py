@@ -436,7 +436,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(story=steps)
 def test_no_story_of_faults_and_waiting_pays_twice_or_never(story: list[Fault | str]) -> None:
     engine = create_engine("sqlite://")
