@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import ColumnElement, Select, Text, Tuple, cast, func, literal, select, tuple_
 from sqlalchemy.orm import Session
 
 from hits.db import UtcDateTime
-from hits.models import Attempt, Example, Round, Worker
+from hits.models import ArmAssignment, Attempt, Example, Round, Worker
 from hits.states import Verdict
 from hits.tasks import TaskSpec
 
@@ -22,19 +23,23 @@ PER_PAGE, CHUNK = 50, 20_000
 SECONDS = 0.6
 #: So few are sorted by us: the database might walk through a whole round to find them in order.
 FEW = 2_000
+#: Stands for the writers who were drawn for no arm; no arm can have this name.
+IN_NO_ARM: Final = "-"
 
 
 @dataclass(frozen=True)
 class Wanted:
     """What is looked for; None and an empty text leave it open.
 
-    ``writer`` is a pseudonym; ``text`` stands in what the writer wrote, upper and lower case alike.
+    ``writer`` is a pseudonym, ``arm`` that of the writer in this round; ``text`` stands in what the writer wrote, upper
+    and lower case alike.
     """
 
     verdict: Verdict | None = None
     fooled: bool | None = None
     label: str | None = None
     writer: str | None = None
+    arm: str | None = None
     text: str = ""
 
 
@@ -177,6 +182,12 @@ def _conditions(session: Session, round_: Round, wanted: Wanted) -> list[ColumnE
         if writer_id is None:
             return None
         found.append(Example.writer_id == writer_id)
+    if wanted.arm is not None:
+        drawn = select(ArmAssignment.worker_id).where(ArmAssignment.round_id == round_.id)
+        if wanted.arm == IN_NO_ARM:
+            found.append(Example.writer_id.not_in(drawn))
+        else:
+            found.append(Example.writer_id.in_(drawn.where(ArmAssignment.arm == wanted.arm)))
     return found
 
 

@@ -17,7 +17,8 @@ from app.models import AuditEntry
 from app.requester.dashboard import round_of
 from app.requester.views import VERDICT_WORDS, bp
 from app.worker.answers import AttemptView, Bar, attempt_view, percent
-from hits.listing import Wanted, page_of, place_of
+from hits.arms import arms_of, plans
+from hits.listing import IN_NO_ARM, PER_PAGE, Wanted, page_of, place_of
 from hits.models import Example, Vote
 from hits.states import Verdict
 from hits.tasks import TaskSpec, task
@@ -77,7 +78,8 @@ def statements(task_code: str, number: int) -> ResponseReturnValue:
     round_ = round_of(task_code, number)
     spec = task(round_.task_code)
     session = db.session()
-    wanted = _wanted(spec, request.args)
+    arms = list(arms_of(plans(session, round_.id)))
+    wanted = _wanted(spec, arms, request.args)
     older, newer = (request.args.get(name, "") for name in ("older", "newer"))
     found = page_of(
         session,
@@ -94,10 +96,12 @@ def statements(task_code: str, number: int) -> ResponseReturnValue:
         spec=spec,
         lines=_lines(spec, found.ids),
         page=found,
+        per_page=PER_PAGE,
         newer=names.get(found.newer.id) if found.newer is not None else None,
         older=names.get(found.older.id) if found.older is not None else None,
         at_start=not older and not newer,
         wanted=wanted,
+        arms=[*((name, name) for name in arms), (IN_NO_ARM, "in no arm")] if arms else [],
         filters=_as_arguments(wanted),
         text_max=TEXT_MAX_CHARACTERS,
         verdict_words=VERDICT_WORDS,
@@ -158,13 +162,14 @@ def history(example: Example, votes: Sequence[Vote]) -> list[Event]:
     return sorted(found, key=lambda event: event.at)
 
 
-def _wanted(spec: TaskSpec, asked: Mapping[str, str]) -> Wanted:
-    verdict, fooled, label = (asked.get(name, "") for name in ("verdict", "fooled", "label"))
+def _wanted(spec: TaskSpec, arms: Sequence[str], asked: Mapping[str, str]) -> Wanted:
+    verdict, fooled, label, arm = (asked.get(name, "") for name in ("verdict", "fooled", "label", "arm"))
     return Wanted(
         verdict=Verdict(verdict) if verdict in set(Verdict) else None,
         fooled={"1": True, "0": False}.get(fooled),
         label=label if label in spec.label_codes else None,
         writer=asked.get("writer", "").strip()[:64] or None,
+        arm=arm if arms and arm in (*arms, IN_NO_ARM) else None,
         text=asked.get("text", "").replace("\0", "").strip()[:TEXT_MAX_CHARACTERS],
     )
 
@@ -175,6 +180,7 @@ def _as_arguments(wanted: Wanted) -> dict[str, str]:
         "fooled": "" if wanted.fooled is None else str(int(wanted.fooled)),
         "label": wanted.label or "",
         "writer": wanted.writer or "",
+        "arm": wanted.arm or "",
         "text": wanted.text,
     }
     return {name: value for name, value in found.items() if value}

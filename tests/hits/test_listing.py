@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy.orm import Session
 
 from hits import listing
-from hits.listing import Page, Place, Wanted, page_of, place_of
-from hits.models import Example, Round
+from hits.arms import Arm, draw_arm, set_arms
+from hits.listing import IN_NO_ARM, Page, Place, Wanted, page_of, place_of
+from hits.models import Example, Round, Worker
 from hits.states import AssignmentState, Verdict
 from hits.tasks import task
 from tests import factories as make
@@ -66,6 +67,30 @@ def test_pages_hold_every_example_once_the_newest_first(
     assert walked(session, round_, Wanted(writer="w-bob", label="negative"), 9) == [(ids[5], ids[0])]
     for wanted in (Wanted(writer="w-nobody"), Wanted(label="neutral"), Wanted(verdict=Verdict.FLAGGED)):
         assert page_of(session, round_, SPEC, wanted) == Page((), None, None, 0)
+
+
+@pytest.mark.parametrize("few", [2_000, 1])
+def test_an_arm_has_the_examples_of_those_who_were_drawn_for_it(
+    session: Session, round_: Round, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "FEW", few)
+    set_arms(session, round_, [Arm("explained", 1)], seed=0, by="ada", now=NOON)
+    newcomer = make.make_worker(session)
+    assert draw_arm(session, round_, newcomer.id, NOON) is not None
+    work = make.make_assignment(session, worker=newcomer, state=AssignmentState.SUBMITTED)
+    attempt = make.make_attempt(session, assignment=work, answer={"statement": TEXTS[0]}, predicted_label="positive")
+    inside = make.make_example(session, attempt=attempt).id
+    elsewhere = make.make_round(session, number=2)
+    set_arms(session, elsewhere, [Arm("other", 1)], seed=0, by="ada", now=NOON)
+    for worker in session.query(Worker).all():
+        draw_arm(session, elsewhere, worker.id, NOON)
+    session.commit()
+    before = [example.id for example in session.query(Example).order_by(Example.id) if example.id != inside]
+
+    assert walked(session, round_, Wanted(arm="explained"), 5) == [(inside,)]
+    assert walked(session, round_, Wanted(arm=IN_NO_ARM), 10) == [tuple(reversed(before))]
+    assert page_of(session, round_, SPEC, Wanted(arm="explained", text="soup")).ids == (inside,)
+    assert page_of(session, round_, SPEC, Wanted(arm="other")) == Page((), None, None, 0)
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup, Tag
 from flask.testing import FlaskClient
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.models import AuditEntry, StaffUser
 from app.requester.browse import members_of
+from hits import listing
+from hits.arms import Arm, draw_arm, set_arms
 from hits.models import Worker
 from hits.states import AssignmentState
 from hits.tasks import task
 from tests.app.conftest import sign_in
-from tests.factories import NOON, make_assignment, make_attempt, make_example, make_vote
+from tests.factories import NOON, make_assignment, make_attempt, make_example, make_round, make_vote, make_worker
 
 PAGE = "/rounds/sentiment/1/statements"
 
@@ -70,6 +75,72 @@ def test_examples_are_found_and_one_tells_its_members_and_history(
         assert words in page
     for worker in rows(Worker):
         assert worker.mturk_worker_id not in everything + found + page
+
+
+@pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
+def test_examples_are_listed_by_the_arm_of_their_writers(
+    client: FlaskClient, staff: Callable[..., StaffUser], session_factory: sessionmaker[Session]
+) -> None:
+    staff()
+    sign_in(client)
+    with session_factory() as session:
+        make_example(session, attempt=make_attempt(session, answer={"statement": "Before the arms."}))
+        session.commit()
+    assert "Writer&#39;s arm" not in client.get(PAGE).text
+    with session_factory() as session:
+        round_, writer = make_round(session), make_worker(session)
+        set_arms(session, round_, [Arm("control", 1, model_in_loop=False)], seed=0, by="ada", now=NOON)
+        draw_arm(session, round_, writer.id, NOON)
+        work = make_assignment(session, worker=writer, state=AssignmentState.SUBMITTED)
+        make_example(session, attempt=make_attempt(session, assignment=work, answer={"statement": "Seen by nobody."}))
+        session.commit()
+
+    everything = client.get(PAGE).text
+    inside, outside, unknown = (client.get(f"{PAGE}?arm={arm}").text for arm in ("control", "-", "nothing"))
+
+    assert '<option value="control">control</option>' in everything
+    assert '<option value="control" selected>' in inside
+    assert ("Seen by nobody." in inside, "Before the arms." in inside) == (True, False)
+    assert ("Seen by nobody." in outside, "Before the arms." in outside) == (False, True)
+    assert "2 in all." in everything
+    assert "2 in all." in unknown
+    arms = client.get("/rounds/sentiment/1/arms").text
+    assert f'href="{PAGE}?arm=control"' in arms
+    assert f'href="{PAGE}?arm=-"' in arms
+
+
+@pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.sqlite)], indirect=True)
+def test_a_paused_search_says_so_and_how_far_it_came_and_one_click_goes_on(
+    client: FlaskClient,
+    staff: Callable[..., StaffUser],
+    session_factory: sessionmaker[Session],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with session_factory() as session:
+        for number in range(6):
+            attempt = make_attempt(session, answer={"statement": "Oak." if number < 2 else "Elm."})
+            make_example(session, attempt=attempt, collected_at=NOON + timedelta(minutes=number))
+        session.commit()
+    monkeypatch.setattr(listing, "CHUNK", 3)
+    monkeypatch.setattr(listing, "SECONDS", 0.0)
+    staff()
+    sign_in(client)
+
+    first = BeautifulSoup(client.get(f"{PAGE}?text=oak").text, "html.parser")
+    said = first.select_one("main [role=status]")
+    assert said is not None
+    words = " ".join(said.text.split())
+    assert words.startswith("0 fit among the 3 newest. The search was paused here, at those of")
+    assert "12:03" in words
+    onward = said.find("a", string="Search the older ones")
+    assert isinstance(onward, Tag)
+    assert first.find(string=re.compile("There are none")) is None
+
+    second = BeautifulSoup(client.get(str(onward["href"])).text, "html.parser")
+    said = second.select_one("main [role=status]")
+    assert said is not None
+    assert "2 fit among the 3 that were looked through here" in " ".join(said.text.split())
+    assert len(second.select("main tbody tr")) == 2
 
 
 def test_members_say_a_label_or_a_stretch_of_the_passage() -> None:
