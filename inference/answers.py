@@ -5,7 +5,7 @@ This is for measuring; a worker's question goes through inference.engine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from hits.predictions import Prediction
@@ -15,9 +15,12 @@ from inference.target import ModelInput, TargetModel
 AT_ONCE: Final = 32
 
 
-def answers(model: TargetModel, inputs: Sequence[ModelInput]) -> list[Prediction | None]:
+def answers(
+    model: TargetModel, inputs: Sequence[ModelInput], *, advance: Callable[[int], None] = lambda answered: None
+) -> list[Prediction | None]:
     """Return the model's answers in the order of the inputs, None for a text of which it sees no word.
 
+    ``advance`` is told how many more inputs are done.
     Raises ModelUnavailable when the model fails otherwise: an input must not count as wrong because a server is down.
     """
     # Inputs of like length share a batch, so that little is computed for padding.
@@ -26,6 +29,7 @@ def answers(model: TargetModel, inputs: Sequence[ModelInput]) -> list[Prediction
     for start in range(0, len(order), AT_ONCE):
         part = order[start : start + AT_ONCE]
         said.update(zip(part, _batch(model, [inputs[place] for place in part]), strict=True))
+        advance(len(part))
     return [said[place] for place in range(len(inputs))]
 
 

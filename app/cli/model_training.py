@@ -133,7 +133,11 @@ def _tables(results: dict[str, dict[str, Any]]) -> list[Table]:
 
 
 def _confusion(name: str, confusion: dict[str, dict[str, int]]) -> Table:
-    table = Table("right answer", *(f"answered {label}" for label in confusion), title=name)
+    from inference.training.measures import UNREAD
+
+    unread = [UNREAD] if any(UNREAD in answered for answered in confusion.values()) else []
+    heads = [*(f"answered {label}" for label in confusion), *("no word read" for _ in unread)]
+    table = Table("right answer", *heads, title=name)
     for label, answered in confusion.items():
-        table.add_row(label, *(f"{answered[other]:,}" for other in confusion))
+        table.add_row(label, *(f"{answered.get(other, 0):,}" for other in (*confusion, *unread)))
     return table

@@ -93,10 +93,10 @@ class Tally:
 def macro_f1(confusion: Mapping[str, Mapping[str, int]]) -> float:
     """Return the mean over the labels of the harmonic mean of precision and recall; 0 for a label never met.
 
-    ``confusion`` is right label -> answered label -> rows, with every label in both places.
+    ``confusion`` is right label -> answered label -> rows, with every label in both places; "" is no answer.
     """
     labels = list(confusion)
-    counts = np.array([[confusion[right].get(said, 0) for said in labels] + [0] for right in labels], dtype=np.float64)
+    counts = np.array([[confusion[right].get(said, 0) for said in (*labels, "")] for right in labels], dtype=np.float64)
     return float(_macro_f1_of(len(labels))(counts.reshape(1, -1))[0])
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from hits.measures.scores import macro_f1
 from hits.predictions import Prediction
 from hits.tasks import RIGHT_FROM_F1, exact_match, token_f1
-from inference.target import ModelInput, TargetModel
+from inference.answers import answers
+from inference.target import TargetModel
 from inference.training.corpora import Asked, Row
 
-AT_ONCE = 32
+#: In a confusion: the answer to a text of which the model sees no word.
+UNREAD: Final = ""
 
 
 def measure(
@@ -21,33 +23,32 @@ def measure(
 
     Of classifiers: accuracy, macro_f1 and confusion (right label -> answered label -> rows). Of readers: exact_match,
     f1 (each the best over a question's answers, as SQuAD does) and right, the part of answers that don't count as
-    fooled. All but the confusion are from 0 to 1. Raises ValueError when there are no rows.
+    fooled. All but the confusion are from 0 to 1. A row of which the model sees no word is wrong; ``unread`` counts
+    such rows if there are any. Raises ValueError when there are no rows.
     """
     if not rows:
         raise ValueError("there are no rows to measure on")
     asked = [row for row in rows if isinstance(row, Asked)]
     if asked:
-        said = _answers(model, [(row.passage, row.question) for row in asked], advance)
-        return _spans(asked, said)
+        said = answers(model, [(row.passage, row.question) for row in asked], advance=advance)
+        return _spans(asked, said) | _unread(said)
     texts = [row for row in rows if isinstance(row, Row)]
-    return _labels(texts, _answers(model, [row.texts for row in texts], advance), model.card.labels)
+    said = answers(model, [row.texts for row in texts], advance=advance)
+    return _labels(texts, said, model.card.labels) | _unread(said)
 
 
-def _answers(model: TargetModel, inputs: Sequence[ModelInput], advance: Callable[[int], None]) -> list[Prediction]:
-    # Inputs of like length share a batch, so that little is computed for padding.
-    order = sorted(range(len(inputs)), key=lambda index: sum(len(text) for text in inputs[index]))
-    said: dict[int, Prediction] = {}
-    for start in range(0, len(order), AT_ONCE):
-        part = order[start : start + AT_ONCE]
-        said.update(zip(part, model.predict_all([inputs[index] for index in part]), strict=True))
-        advance(len(part))
-    return [said[index] for index in range(len(inputs))]
+def _unread(said: Sequence[Prediction | None]) -> dict[str, int]:
+    unread = said.count(None)
+    return {"unread": unread} if unread else {}
 
 
-def _labels(rows: Sequence[Row], said: Sequence[Prediction], labels: Sequence[str]) -> dict[str, Any]:
+def _labels(rows: Sequence[Row], said: Sequence[Prediction | None], labels: Sequence[str]) -> dict[str, Any]:
     confusion = {right: dict.fromkeys(labels, 0) for right in labels}
     for row, prediction in zip(rows, said, strict=True):
-        confusion[row.label][prediction.label] += 1
+        if prediction is None:
+            confusion[row.label][UNREAD] = confusion[row.label].get(UNREAD, 0) + 1
+        else:
+            confusion[row.label][prediction.label] += 1
     right = sum(confusion[label][label] for label in labels)
     return {
         "rows": len(rows),
@@ -57,11 +58,11 @@ def _labels(rows: Sequence[Row], said: Sequence[Prediction], labels: Sequence[st
     }
 
 
-def _spans(rows: Sequence[Asked], said: Sequence[Prediction]) -> dict[str, Any]:
+def _spans(rows: Sequence[Asked], said: Sequence[Prediction | None]) -> dict[str, Any]:
     exact = right = 0
     total = 0.0
     for row, prediction in zip(rows, said, strict=True):
-        given = "" if prediction.span is None else prediction.span.text
+        given = "" if prediction is None or prediction.span is None else prediction.span.text
         best = max(token_f1(given, answer.text) for answer in row.answers)
         exact += any(exact_match(given, answer.text) for answer in row.answers)
         right += best >= RIGHT_FROM_F1

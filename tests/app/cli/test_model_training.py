@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from app.cli import dynahit
 from hits.predictions import AnswerSpan, Attribution, Prediction
+from inference.errors import NothingToRead
 from inference.target import ModelCard, ModelInput
 
 LABELS = ("negative", "positive", "neutral")
@@ -79,6 +80,21 @@ def test_another_model_on_a_few_rows_is_shown_in_tables(data: Path, asked: list[
     assert "50.0%" in result.stdout
     assert "answered neutral" in result.stdout
     assert asked == ["dir:/somewhere"]
+
+
+def test_rows_of_which_no_word_is_read_have_a_column_of_their_own(
+    data: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def blind(self: AlwaysFirst, inputs: Sequence[ModelInput]) -> list[Prediction]:
+        raise NothingToRead
+
+    monkeypatch.setattr(AlwaysFirst, "predict_all", blind)
+
+    result = run("evaluate", "sentiment", "--data", str(data), "--rows", "4")
+
+    assert result.exit_code == 0, result.output
+    assert "no word read" in result.stdout
+    assert "0.0%" in result.stdout
 
 
 def test_a_readers_table_has_exact_match_and_f1(tmp_path: Path, asked: list[str]) -> None:

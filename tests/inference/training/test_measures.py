@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from hits.predictions import AnswerSpan, Attribution, Prediction
+from inference.errors import NothingToRead
 from inference.target import ModelCard, ModelInput
 from inference.training.corpora import Asked, Row
 from inference.training.measures import measure
@@ -15,12 +16,14 @@ LABELS = ("no", "yes")
 
 
 class Parrot:
-    """Says the label that its text is, or the first word of a passage whose question is not "what"."""
+    """Says the label that its text is, or the first word of a passage whose question is not "what"; "…" is no word."""
 
     model_id, revision = "parrot", "1"
     card = ModelCard("parrot", "1", LABELS)
 
     def predict_all(self, inputs: Sequence[ModelInput]) -> list[Prediction]:
+        if any("…" in item for item in inputs):
+            raise NothingToRead
         return [self._said(*item) for item in inputs]
 
     def explain(self, item: ModelInput, target: str, method: str | None = None) -> Attribution:
@@ -63,3 +66,20 @@ def test_of_several_answers_the_nearest_counts_and_less_than_four_tenths_is_not_
 def test_no_rows_are_refused() -> None:
     with pytest.raises(ValueError, match="no rows"):
         measure(Parrot(), [])
+
+
+def test_a_row_of_which_no_word_is_seen_is_wrong_and_costs_no_other() -> None:
+    rows = [Row(("yes",), "yes", ()), Row(("…",), "yes", ()), Row(("no",), "no", ())]
+    done: list[int] = []
+
+    result = measure(Parrot(), rows, advance=done.append)
+
+    assert (result["rows"], result["unread"], result["accuracy"]) == (3, 1, pytest.approx(2 / 3, abs=1e-4))
+    assert result["confusion"] == {"no": {"no": 1, "yes": 0}, "yes": {"no": 0, "yes": 1, "": 1}}
+    # no: 1; yes: 2 * 1 / (1 + 2)
+    assert result["macro_f1"] == pytest.approx((1 + 2 / 3) / 2, abs=1e-4)
+    assert sum(done) == 3
+    asked = [Asked("May was warm", one, (AnswerSpan(0, 3, "May"),), "a") for one in ("when", "…")]
+    spans = measure(Parrot(), asked)
+    assert (spans["unread"], spans["exact_match"], spans["f1"], spans["right"]) == (1, 0.5, 0.5, 0.5)
+    assert "unread" not in measure(Parrot(), rows[:1])
