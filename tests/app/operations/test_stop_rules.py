@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from app.models import AuditEntry
 from app.operations.jobs_pass import jobs_pass
@@ -16,7 +17,7 @@ from app.operations.launch import launch_batch
 from app.operations.stop_rules import set_rules, spent_of, stop_rounds
 from hits.errors import Refused
 from hits.models import Round
-from hits.rounds import StopRules, moves_of
+from hits.rounds import StopRules, moves_of, rules_of
 from hits.states import RoundState
 from tests.app.operations.conftest import CONTEXTS, terms
 from tests.app.operations.people import Crowd
@@ -54,6 +55,23 @@ def test_a_rule_that_is_fulfilled_closes_the_round_and_takes_its_hits_off(crowd:
     ]
     again = jobs_pass(session, market.mturk, crowd.settings, clock)
     assert (again.stopped, again.taken_off) == (0, 0)
+
+
+def test_of_two_who_set_different_rules_at_once_both_keep_theirs(
+    crowd: Crowd, hits: list[str], session_factory: sessionmaker[Session]
+) -> None:
+    session, clock = crowd.session, crowd.clock
+    until = clock.now() + timedelta(hours=1)
+    # What Ada's command saw before Bob's was done.
+    assert rules_of(session.scalars(select(Round)).one()) == StopRules()
+    session.rollback()
+    with session_factory() as other:
+        set_rules(other, clock, "sentiment", 1, lambda rules: replace(rules, validated=40), by="Bob")
+
+    wanted = set_rules(session, clock, "sentiment", 1, lambda rules: replace(rules, at=until), by="Ada")
+
+    assert wanted == StopRules(validated=40, at=until)
+    assert rules_of(session.scalars(select(Round)).one()) == wanted
 
 
 def test_money_that_is_paid_and_owed_counts(crowd: Crowd, hits: list[str]) -> None:
