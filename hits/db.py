@@ -7,11 +7,13 @@ import fcntl
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, DateTime, Dialect, Engine, Enum, Integer, MetaData, create_engine, event
+from sqlalchemy import Connection, DateTime, Dialect, Engine, Enum, Integer, MetaData, create_engine, event, text
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.types import TypeDecorator
@@ -159,6 +161,21 @@ def only_reads(session: Session) -> None:
     """Begin a transaction that stores nothing, so that on SQLite no writer waits for it; one that is on stays so."""
     if not session.in_transaction():
         session.connection(execution_options={ONLY_READS: True})
+
+
+@contextmanager
+def joins_whole_tables(session: Session) -> Iterator[None]:
+    """Keep PostgreSQL from joining row by row what is read whole.
+
+    After many rows came at once its statistics may say that there are none, and it would read one table anew for each
+    row of the other.
+    """
+    is_postgres = session.get_bind().dialect.name == "postgresql"
+    if is_postgres:
+        session.execute(text("SET LOCAL enable_nestloop = off"))
+    yield
+    if is_postgres:
+        session.execute(text("SET LOCAL enable_nestloop TO DEFAULT"))
 
 
 class _Turn:

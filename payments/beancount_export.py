@@ -16,6 +16,7 @@ from typing import Final
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from hits.db import joins_whole_tables
 from hits.money import from_cents
 from payments.journal import Entry, entries
 from payments.models import LedgerTransaction, Posting
@@ -69,12 +70,15 @@ def beancount_lines(session: Session) -> Iterator[str]:
     """
     yield 'option "title" "dynahit"\noption "operating_currency" "USD"\n\n'
     used: dict[str, date] = {}
-    for account, first in session.execute(
+    query = (
         select(Posting.account, func.min(LedgerTransaction.at))
         .join(LedgerTransaction, LedgerTransaction.id == Posting.transaction_id)
         .group_by(Posting.account)
         .order_by(Posting.account)
-    ):
+    )
+    with joins_whole_tables(session):
+        accounts = session.execute(query).all()
+    for account, first in accounts:
         used[account] = first.date()
         yield f"{first:%Y-%m-%d} open {account_name(account)} USD\n"
     last = session.scalar(select(func.max(LedgerTransaction.at)))

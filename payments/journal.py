@@ -16,7 +16,7 @@ from payments.models import LedgerTransaction, Posting
 from payments.month import Month
 from payments.tables import Cell, Column, ColumnKind, Table, csv_lines
 
-_ROWS_AT_ONCE: Final = 5_000
+_TRANSACTIONS_AT_ONCE: Final = 1_000
 
 #: The hashes of closed months are made over these columns in this order: a change would break every one of them.
 _COLUMNS: Final = (
@@ -48,39 +48,38 @@ class Entry:
 def entries(session: Session, start: datetime | None = None, end: datetime | None = None) -> Iterator[Entry]:
     """Yield the postings of a span of time (all of them without one), by transaction in the order of booking.
 
-    They are read in portions, each by the primary key after the last one, so that memory stays flat.
+    They are read in portions, each by the primary key after the last one, so that memory stays flat. Transactions and
+    postings are read apart: a join of the two might be made from the beginning for every portion.
     """
-    after = (0, 0)
+    bounds = [] if start is None else [LedgerTransaction.at >= start]
+    if end is not None:
+        bounds.append(LedgerTransaction.at < end)
+    after = 0
     while True:
-        query = (
+        transactions = session.execute(
             select(
                 LedgerTransaction.id,
-                Posting.id,
                 LedgerTransaction.at,
                 LedgerTransaction.kind,
                 LedgerTransaction.key,
                 LedgerTransaction.reference,
-                Posting.account,
-                Posting.cents,
             )
-            .join(Posting, Posting.transaction_id == LedgerTransaction.id)
-            .where(
-                (LedgerTransaction.id > after[0]) | ((LedgerTransaction.id == after[0]) & (Posting.id > after[1])),
-                LedgerTransaction.id >= after[0],
-            )
-            .order_by(LedgerTransaction.id, Posting.id)
-            .limit(_ROWS_AT_ONCE)
-        )
-        if start is not None:
-            query = query.where(LedgerTransaction.at >= start)
-        if end is not None:
-            query = query.where(LedgerTransaction.at < end)
-        rows = session.execute(query).all()
-        for row in rows:
-            yield Entry(row[0], row[1], row[2], row[3].value, *row[4:])
-        if len(rows) < _ROWS_AT_ONCE:
+            .where(LedgerTransaction.id > after, *bounds)
+            .order_by(LedgerTransaction.id)
+            .limit(_TRANSACTIONS_AT_ONCE)
+        ).all()
+        heads = {row.id: row for row in transactions}
+        postings = session.execute(
+            select(Posting.transaction_id, Posting.id, Posting.account, Posting.cents)
+            .where(Posting.transaction_id.in_(heads))
+            .order_by(Posting.transaction_id, Posting.id)
+        ).all()
+        for transaction_id, posting_id, account, cents in postings:
+            head = heads[transaction_id]
+            yield Entry(transaction_id, posting_id, head.at, head.kind.value, head.key, head.reference, account, cents)
+        if len(transactions) < _TRANSACTIONS_AT_ONCE:
             return
-        after = (rows[-1][0], rows[-1][1])
+        after = transactions[-1].id
 
 
 def journal_table(session: Session, start: datetime | None = None, end: datetime | None = None) -> Table:

@@ -11,6 +11,7 @@ from typing import Final, Self
 from sqlalchemy import ColumnElement, String, case, cast, func, literal, select
 from sqlalchemy.orm import Session
 
+from hits.db import joins_whole_tables
 from hits.models import Attempt, Example, Hit, HitBatch, Vote
 from hits.money import ZERO, from_cents
 from hits.states import Moderation, Verdict
@@ -135,12 +136,14 @@ def month_report(session: Session, month: Month) -> MonthReport:
 def posted(session: Session, *where: ColumnElement[bool]) -> Iterator[tuple[Account, Figures]]:
     """Yield what the postings of some transactions, or of all, say was paid and promised, account by account."""
     kind, is_reversal = _reversed_kind(), LedgerTransaction.kind == TransactionKind.REVERSAL
-    rows = session.execute(
+    query = (
         select(kind, is_reversal, Posting.account, func.sum(Posting.cents), func.count())
         .join(LedgerTransaction, LedgerTransaction.id == Posting.transaction_id)
         .where(*where)
         .group_by(kind, is_reversal, Posting.account)
-    ).all()
+    )
+    with joins_whole_tables(session):
+        rows = session.execute(query).all()
     for of_kind, taken_off, name, cents, count in rows:
         account = Account.parse(name)
         part = _figures(of_kind, account.name, from_cents(int(cents)), -count if taken_off else count)

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from sqlalchemy import BigInteger, ColumnElement, case, cast, exists, func, literal, select
 from sqlalchemy.orm import Session, aliased
 
+from hits.db import joins_whole_tables
 from hits.models import Assignment, Hit, HitBatch, Round, Worker
 from hits.models.people import is_erased
 from hits.money import ZERO, display, from_cents
@@ -254,45 +255,45 @@ def _compare_portion(session: Session, records: Records, hits: Sequence[tuple[in
 
 
 def _payouts(session: Session, hit_ids: Sequence[int]) -> dict[str, _Row]:
-    rows = session.execute(
-        select(
-            Payout.reference,
-            Payout.state,
-            Payout.amount,
-            Worker.mturk_worker_id,
-            Assignment.mturk_assignment_id,
-            Payout.sent_at,
-        )
-        .join(Assignment, Assignment.id == Payout.assignment_id)
-        .join(Worker, Worker.id == Payout.worker_id)
-        .where(Assignment.hit_id.in_(hit_ids))
+    # One table after the other: as one join, PostgreSQL might begin at all payouts for each portion.
+    of_hits = select(Assignment.id, Assignment.mturk_assignment_id).where(Assignment.hit_id.in_(hit_ids))
+    names = {row.id: row.mturk_assignment_id for row in session.execute(of_hits)}
+    payouts = session.execute(
+        select(Payout.reference, Payout.state, Payout.amount, Payout.worker_id, Payout.assignment_id, Payout.sent_at)
+        .where(Payout.assignment_id.in_(names))
         .order_by(Payout.id)
-    )
-    return {row[0]: _Row(*row) for row in rows}
+    ).all()
+    people = {row.worker_id for row in payouts}
+    of_people = select(Worker.id, Worker.mturk_worker_id).where(Worker.id.in_(people))
+    workers = {row.id: row.mturk_worker_id for row in session.execute(of_people)}
+    return {
+        row.reference: _Row(
+            row.reference, row.state, row.amount, workers[row.worker_id], names[row.assignment_id], row.sent_at
+        )
+        for row in payouts
+    }
 
 
 def _work(session: Session, hit_ids: Sequence[int]) -> dict[str, _Work]:
-    rows = session.execute(
-        select(
-            Assignment.mturk_assignment_id,
-            Assignment.state,
-            Assignment.approved_at,
-            HitBatch.reward,
-            Hit.max_assignments,
-            Hit.created_at,
-            HitBatch.requirements,
+    hits = {
+        row.id: row
+        for row in session.execute(
+            select(Hit.id, HitBatch.reward, Hit.max_assignments, Hit.created_at, HitBatch.requirements)
+            .join(HitBatch, HitBatch.id == Hit.batch_id)
+            .where(Hit.id.in_(hit_ids))
         )
-        .join(Hit, Hit.id == Assignment.hit_id)
-        .join(HitBatch, HitBatch.id == Hit.batch_id)
+    }
+    found = {}
+    for hit_id, assignment_id, state, approved_at in session.execute(
+        select(Assignment.hit_id, Assignment.mturk_assignment_id, Assignment.state, Assignment.approved_at)
         .where(Assignment.hit_id.in_(hit_ids))
         .order_by(Assignment.id)
-    )
-    found = {}
-    for assignment_id, state, approved_at, reward, max_assignments, created_at, requirements in rows:
-        at = created_at or approved_at
+    ):
+        hit = hits[hit_id]
+        at = hit.created_at or approved_at
         is_approved = state is AssignmentState.APPROVED
-        masters = for_masters(requirements)
-        found[assignment_id] = _Work(is_approved, reward, max_assignments, at.date() if at else None, masters)
+        masters = for_masters(hit.requirements)
+        found[assignment_id] = _Work(is_approved, hit.reward, hit.max_assignments, at.date() if at else None, masters)
     return found
 
 
@@ -325,16 +326,26 @@ def booked(session: Session, kind: TransactionKind, references: Iterable[str]) -
     amount = func.sum(case((Posting.account.startswith(account), Posting.cents), else_=0))
     cost = func.sum(case((Posting.account.startswith("marketplace:"), -Posting.cents), else_=0))
     wanted = sorted(set(references))
-    found = {}
+    found: dict[str, Booked] = {}
     for start in range(0, len(wanted), _REFERENCES_AT_ONCE):
         part = wanted[start : start + _REFERENCES_AT_ONCE]
-        rows = session.execute(
-            select(LedgerTransaction.reference, amount, cost)
-            .join(Posting, Posting.transaction_id == LedgerTransaction.id)
-            .where(LedgerTransaction.kind == kind, LedgerTransaction.reference.in_(part), ~is_reversed())
-            .group_by(LedgerTransaction.reference)
-        )
-        found.update({row[0]: Booked(from_cents(int(row[1])), from_cents(int(row[2]))) for row in rows})
+        # Apart, not joined: PostgreSQL might read all of the ledger for each portion.
+        candidates = session.execute(
+            select(LedgerTransaction.id, LedgerTransaction.reference, LedgerTransaction.key).where(
+                LedgerTransaction.kind == kind, LedgerTransaction.reference.in_(part)
+            )
+        ).all()
+        reversals = [f"reversal:{row.key}" for row in candidates]
+        undone = set(session.scalars(select(LedgerTransaction.key).where(LedgerTransaction.key.in_(reversals))))
+        named = {row.id: row.reference for row in candidates if f"reversal:{row.key}" not in undone}
+        for transaction_id, cents, spent in session.execute(
+            select(Posting.transaction_id, amount, cost)
+            .where(Posting.transaction_id.in_(named))
+            .group_by(Posting.transaction_id)
+        ):
+            name = named[transaction_id]
+            there = found.get(name, Booked(ZERO, ZERO))
+            found[name] = Booked(there.amount + from_cents(int(cents)), there.cost + from_cents(int(spent)))
     return found
 
 
@@ -449,13 +460,16 @@ def _compare_books(session: Session, endpoint: str, found: _Comparison) -> None:
         if name not in found.told:
             what = "has a booked reward and is not approved here."
             found.add(Finding(Kind.ORPHAN, f"assignment {name}", what, mending(key), cost), name)
-    for key, cents in session.execute(
+    unequal = (
         select(LedgerTransaction.key, func.sum(Posting.cents))
         .join(Posting, Posting.transaction_id == LedgerTransaction.id)
         .group_by(LedgerTransaction.key)
         .having(func.sum(Posting.cents) != 0)
         .order_by(LedgerTransaction.key)
-    ):
+    )
+    with joins_whole_tables(session):
+        sums = session.execute(unequal).all()
+    for key, cents in sums:
         what = f"its postings sum to {display(from_cents(int(cents)))} instead of $0.00."
         found.add(Finding(Kind.DIFFERENT, f"transaction {key}", what, RESTORE))
     for reference, owed, promised in promise_differences(session, endpoint):
@@ -481,13 +495,16 @@ def _orphans(session: Session, endpoint: str, kind: TransactionKind) -> Iterator
             Assignment.mturk_assignment_id == LedgerTransaction.reference,
             Assignment.state == AssignmentState.APPROVED,
         )
-    for reference, key, cents in session.execute(
+    query = (
         select(LedgerTransaction.reference, LedgerTransaction.key, Posting.cents)
         .join(Posting, Posting.transaction_id == LedgerTransaction.id)
         .where(LedgerTransaction.kind == kind, Posting.account == marketplace_account(endpoint))
         .where(~known, ~is_reversed())
         .order_by(LedgerTransaction.id)
-    ):
+    )
+    with joins_whole_tables(session):
+        rows = session.execute(query).all()
+    for reference, key, cents in rows:
         yield reference, key, from_cents(-cents)
 
 
@@ -513,7 +530,9 @@ def promise_differences(
     )
     if reference is not None:
         query = query.where(Payout.reference == reference)
-    for name, owed_cents, promised_cents in session.execute(query):
+    with joins_whole_tables(session):
+        rows = session.execute(query).all()
+    for name, owed_cents, promised_cents in rows:
         yield name, from_cents(int(owed_cents)), from_cents(int(promised_cents))
 
 
@@ -542,14 +561,16 @@ def reservation_differences(session: Session) -> Iterator[tuple[str, Decimal, De
 
 def _booked_sum(session: Session, endpoint: str, kind: TransactionKind, account: str) -> tuple[int, Decimal]:
     here = aliased(Posting)
-    row = session.execute(
+    query = (
         select(func.count(Posting.transaction_id.distinct()), func.sum(Posting.cents))
         .join(LedgerTransaction, LedgerTransaction.id == Posting.transaction_id)
         .where(LedgerTransaction.kind == kind, Posting.account.startswith(f"{account}:"), ~is_reversed())
         .where(
             exists().where(here.transaction_id == Posting.transaction_id, here.account == marketplace_account(endpoint))
         )
-    ).one()
+    )
+    with joins_whole_tables(session):
+        row = session.execute(query).one()
     return row[0], from_cents(int(row[1] or 0))
 
 

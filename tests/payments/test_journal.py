@@ -37,7 +37,7 @@ def test_every_posting_is_there_once_in_the_order_of_booking_whatever_the_portio
     deposits: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = list(entries(deposits))
-    monkeypatch.setattr(journal, "_ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(journal, "_TRANSACTIONS_AT_ONCE", 3)
 
     assert list(entries(deposits)) == whole
     assert [entry.transaction_id for entry in whole] == sorted(entry.transaction_id for entry in whole)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
-from sqlalchemy import func, select
+import pytest
+from sqlalchemy import event, func, select, text
 from sqlalchemy.orm import Session
 
 from hits.clock import FixedClock
@@ -12,7 +14,9 @@ from hits.models import Assignment
 from hits.money import from_cents, usd
 from hits.states import AssignmentState, Moderation, Verdict
 from payments import payouts
+from payments.beancount_export import beancount_lines
 from payments.due import due_bonuses
+from payments.journal import month_digest
 from payments.ledger import record_deposit, record_reward
 from payments.models import Payout, PayoutState, Posting
 from payments.month import Month
@@ -29,6 +33,7 @@ from payments.report import (
 from tests import factories
 from tests.payments.builders import fooling_example, plan, verified_example
 from tests.payments.senders import ENDPOINT
+from tests.payments.year import make_year
 
 NOVEMBER = Month(2026, 11)
 
@@ -188,3 +193,32 @@ def test_the_table_has_one_row_by_round_and_worker_whose_cells_fit_their_columns
             "total": usd("1.08"),
         }
     ]
+
+
+@pytest.mark.parametrize("database_url", [pytest.param("postgresql", marks=pytest.mark.postgresql)], indirect=True)
+def test_whole_books_are_read_by_passes_though_postgresql_believes_that_the_tables_are_empty(session: Session) -> None:
+    make_year(session, events=30)
+    session.commit()
+    believed = "UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relname IN ('ledger_transaction', 'posting')"
+    session.execute(text(believed + " AND relnamespace = current_schema()::regnamespace"))
+    session.commit()
+    plans: list[str] = []
+
+    def explain(connection: Any, _cursor: Any, statement: str, parameters: Any, *_more: Any) -> None:
+        if statement.startswith("SELECT") and "JOIN" in statement:
+            with connection.connection.cursor() as asking:
+                asking.execute(f"EXPLAIN {statement}", parameters)
+                plans.append("\n".join(line for (line,) in asking.fetchall()))
+
+    bind = session.get_bind()
+    event.listen(bind, "before_cursor_execute", explain)
+    try:
+        month_report(session, Month(2026, 3))
+        list(beancount_lines(session))
+        month_digest(session, Month(2026, 3))
+    finally:
+        event.remove(bind, "before_cursor_execute", explain)
+
+    assert plans
+    assert [plan for plan in plans if "Nested Loop" in plan] == []
+    assert session.scalar(text("SHOW enable_nestloop")) == "on"
