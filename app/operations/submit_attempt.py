@@ -251,7 +251,7 @@ def _asked(
     try:
         if pending is not None:
             prediction = pending.answer(None if waits else UNSEEN_SECONDS)
-        elif not waits and _reads_ahead(answering):
+        elif not waits and _asks_ahead(answering) is not None:
             raise AskedLater
         else:
             prediction = answering.predict(spec.code, question.fields, key=public_id)
@@ -273,17 +273,15 @@ def _ask_ahead(predictor: Predictor, task_code: str, question: Mapping[str, str]
 
     Nobody sees the answer before both are done, so that a crash in between costs no try.
     """
-    if not _reads_ahead(predictor):
-        return None
-    ask: Callable[..., Pending] = predictor.ask_ahead  # type: ignore[attr-defined]
+    ask = _asks_ahead(predictor)
     try:
-        return ask(task_code, question, key=key)
+        return ask(task_code, question, key=key) if ask is not None else None
     except (ModelUnavailable, InvalidInput):
         return None  # asked in the ordinary way it says so again, or has an answer by then
 
 
-def _reads_ahead(predictor: Predictor) -> bool:
-    return getattr(predictor, "ask_ahead", None) is not None
+def _asks_ahead(predictor: Predictor) -> Callable[..., Pending] | None:
+    return getattr(predictor, "ask_ahead", None)
 
 
 def _record(

@@ -33,6 +33,7 @@ def outage(session: Session, round_: Round, now: datetime) -> Outage | None:
         .where(HitBatch.round_id == round_.id, Attempt.asked_at > now - LOOKED_BACK)
     )
     last = session.scalar(
+        # Written out: by a parameter SQLite would not find the index of what is unanswered.
         of_round.where(Attempt.state == literal_column("'unanswered'"))
         .order_by(Attempt.asked_at.desc(), Attempt.id.desc())
         .limit(1)
