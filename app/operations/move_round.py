@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.models import AuditEntry
 from app.operations.freeze import missing_to_freeze, open_hits
 from app.operations.pilot import missing_to_release
-from app.operations.stop_rules import fired, rules_standing
+from app.operations.stop_rules import rules_standing, why_it_would_stop
 from hits.clock import Clock
 from hits.errors import Refused
 from hits.export import find_round
@@ -134,7 +134,6 @@ def command_for(round_: Round, to: RoundState) -> str:
 
 def missing_for(session: Session, round_: Round, to: RoundState, now: datetime) -> list[str]:
     """Return what stands in the way of a move that there is, each with the next step. Reads only."""
-    name = f"{round_.task_code} {round_.number}"
     if to is RoundState.FROZEN:
         return missing_to_freeze(session, round_)
     if to is RoundState.TRAINED:
@@ -145,11 +144,7 @@ def missing_for(session: Session, round_: Round, to: RoundState, now: datetime) 
         return missing_to_release(session, round_, now)
     if to is not RoundState.COLLECTING or round_.state is not RoundState.VALIDATING:
         return []
-    missing = [
-        f"its stop rule is fulfilled, {rule.words} ({rule.standing}), so that it would close again at once;"
-        f" `dynahit round stop-rules {name}` changes it"
-        for rule in fired(session, round_, now)
-    ]
+    missing = why_it_would_stop(session, round_, now)
     if round_.origin is not None:
         missing.append(f"it was imported from a published set; collect in another round: --round {round_.number + 1}")
     return missing + _half_frozen(round_)

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.models import AuditEntry
 from app.operations.create_hits import OnCreated, create_hits
-from app.operations.stop_rules import fired, spent_of
+from app.operations.stop_rules import spent_of, why_it_would_stop
 from app.settings import Settings
 from hits.clock import Clock
 from hits.error_rates import ErrorRates, error_rates_where
@@ -231,12 +231,7 @@ def missing_to_release(session: Session, round_: Round, now: datetime, *, early:
     missing = []
     if unmade:
         missing.append(f"{unmade} of the pilot's {first} HITs do not exist yet; run the same launch again")
-    missing += [
-        f"its stop rule is fulfilled, so that the next pass of the jobs closes the round: it stops at {rule.words}"
-        f" ({rule.standing}); change it (`dynahit round stop-rules {round_.task_code} {round_.number} …`), or let the"
-        " round end with its pilot"
-        for rule in fired(session, round_, now)
-    ]
+    missing += why_it_would_stop(session, round_, now)
     if early:
         return missing
     if still := hits.get(HitState.CREATED, 0):

@@ -52,6 +52,15 @@ def fired(session: Session, round_: Round, now: datetime) -> list[Rule]:
     return [rule for rule in rules_standing(session, round_, now) if rule.fired]
 
 
+def why_it_would_stop(session: Session, round_: Round, now: datetime) -> list[str]:
+    """Return the rules that would close the round with the next pass, each as what stands in its way. Reads only."""
+    return [
+        f"its stop rule is fulfilled, {rule.words} ({rule.standing}), so that it would close at once;"
+        f" `dynahit round stop-rules {round_.task_code} {round_.number}` changes it"
+        for rule in fired(session, round_, now)
+    ]
+
+
 def set_rules(
     session: Session, clock: Clock, task_code: str, number: int, change: Callable[[StopRules], StopRules], *, by: str
 ) -> StopRules:
